@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.handler import Handler
 from bfinfra.sandbox.handout import Api
+from bfinfra.sandbox.inventory.vgpus import NONE, Wanted
 from bfinfra.sandbox.kubernetes.outside import Outside, Person
 from bfinfra.sandbox.kubernetes.supervisor import Access, NamespaceSpec, Supervisor
 from bfinfra.sandbox.kubernetes.vmservice.images import Item
+from bfinfra.sandbox.machine_gpus import MachineGpus
 from bfinfra.sandbox.rest.published import source_of
+from bfinfra.sandbox.rest.vm_classes import wanted
 from bfinfra.sandbox.sessions import full_name
 
 if TYPE_CHECKING:
@@ -41,10 +44,16 @@ COUNTS = {  # vAPI's name → Kubernetes' name
 
 @dataclass(frozen=True)
 class MachineClass:
-    """A virtual machine class as the supervisor shows it. `memory` in bytes."""
+    """A virtual machine class as the supervisor shows it. `memory` in bytes; `devices`: its GPUs."""
 
     cpus: int
     memory: int
+    devices: Wanted = NONE
+
+    @property
+    def gpus(self) -> int:
+        """How many it has."""
+        return len(self.devices.vgpus) + len(self.devices.cards)
 
 
 class Supervisors:
@@ -76,6 +85,7 @@ class Supervisors:
         rest.supervisor_hooks.append(self._supervisor)
         rest.namespace_hooks.append(self._namespace)
         rest.class_hooks.append(lambda _name, _info: self._sync())
+        rest.inventory.room_hooks.append(self._look_again)
 
     def open(self) -> None:
         """Start to listen."""
@@ -150,11 +160,12 @@ class Supervisors:
     def _built(self, cluster: str, each: Described) -> Supervisor:
         world = self._rest.world
         hosts = tuple(world.clusters[cluster].hosts)
+        gpus = MachineGpus(self._rest.inventory, cluster, self._wanted)
         return Supervisor(
             each.address,
             each.version,
             self._rest.clock,
-            self._outside,
+            replace(self._outside, power_on=gpus.power_on, power_off=gpus.power_off, devices=gpus.devices),
             releases=world.tanzu_releases,
             pool=each.guest_addresses(),
             hosts=hosts,
@@ -217,9 +228,18 @@ class Supervisors:
     def _classes(self) -> Mapping[str, MachineClass]:
         with self._rest.lock:
             return {
-                name: MachineClass(each["cpu_count"], each["memory_MB"] * MIB)
+                name: MachineClass(each["cpu_count"], each["memory_MB"] * MIB, wanted(each))
                 for name, each in self._rest.vm_classes.items()
             }
+
+    def _wanted(self, vm_class: str) -> Wanted:
+        with self._rest.lock:
+            return wanted(self._rest.vm_classes.get(vm_class, {}))
+
+    def _look_again(self) -> None:
+        """Machines that wait for GPUs may get them now."""
+        for each in self.all.values():
+            each.look_again()
 
     def _sync(self) -> None:
         for each in self.all.values():

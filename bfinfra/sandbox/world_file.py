@@ -31,6 +31,8 @@ DURATIONS = {  # seconds, stretched by `pace`
     "workload": 3.0,
     "volume": 1.0,
     "definition": 0.1,
+    "scale_up": 10.0,
+    "scale_down": 600.0,
 }
 LARGEST, DEEPEST = 64 << 20, 64  # bytes of a world file; collections within collections
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -53,6 +53,7 @@ def add_host(
             "pci_memory": {each.id: int(each.memory or 0) for each in host.pci},
             "sriov": [each.id for each in host.pci if each.sriov],
             "profiles": list(dict.fromkeys(p for each in host.pci for p in each.profiles)),
+            "card_profiles": {each.id: list(each.profiles) for each in host.pci if each.profiles},
             "vgpu_driver": host.vgpu_driver,
             "device_groups": {name: list(each) for name, each in host.device_groups.items()},
         },

@@ -34,6 +34,8 @@ class Inventory:
             None  # a host's certificate as PEM, where there are any
         )
         self._power_hooks: list[PowerHook] = []
+        self.room_hooks: list[Callable[[], None]] = []
+        """Called soon after GPUs became free, or hosts began to give them."""
         self._remembered: tuple[int, dict[str, Any]] = (0, {})
 
     def add(self, kind: Any, moid: str, hidden: dict[str, Any] | None = None, **props: Any) -> Managed:
@@ -163,6 +165,11 @@ class Inventory:
         """Call the power hooks."""
         for hook in self._power_hooks:
             hook(vm, on)
+
+    def room_changed(self) -> None:
+        """Call the hooks for GPUs, in the clock's thread: they enter clusters."""
+        for hook in self.room_hooks:
+            self.clock.after(0, hook)
 
     def lookup(self, kind: str, moid: str) -> Managed | None:
         """The object of this wire type and id, or None."""

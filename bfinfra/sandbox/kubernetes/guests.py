@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from bfinfra.sandbox.clock import Clock
@@ -12,6 +14,7 @@ from bfinfra.sandbox.kubernetes.controllers.claims import storage_class
 from bfinfra.sandbox.kubernetes.guest import RunningCluster
 from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of
 from bfinfra.sandbox.kubernetes.outside import Outside
+from bfinfra.sandbox.kubernetes.store import Change
 
 PORT = 6443
 RBAC = "rbac.authorization.k8s.io"
@@ -25,6 +28,8 @@ class Guests:
         self._clock, self._outside, self._pool = clock, outside, tuple(pool)
         self.running: dict[Where, RunningCluster] = {}
         self.addresses: dict[Where, str] = {}
+        self.watchers: list[Callable[[Where, Change], None]] = []
+        """Called with each change in a guest, whose lock is held."""
 
     def address(self, where: Where) -> str | None:
         """The address of a cluster, a free one where it has none yet; None where the pool is used up."""
@@ -35,21 +40,36 @@ class Guests:
             self.addresses[where] = free[0]
         return self.addresses[where]
 
+    def power_on(self, where: Where, node: str, vm_class: str) -> str:
+        """Give a node the GPUs of its class. Returns why it can't have them, or ""."""
+        return self._outside.power_on(_holder(where, node), vm_class)
+
+    def power_off(self, where: Where, node: str) -> None:
+        """Take a node's GPUs back."""
+        self._outside.power_off(_holder(where, node))
+
     def open(self, where: Where, version: str, saved: Mapping[str, object] | None = None) -> RunningCluster:
         """The cluster, made and opened where it isn't yet. Its address must have been asked for."""
         if where not in self.running:
-            cluster = RunningCluster(where[1], version, self._clock, self._outside)
+            own = replace(self._outside, gpus=lambda node: self._outside.devices(_holder(where, node)))
+            cluster = RunningCluster(where[1], version, self._clock, own)
             if saved:
                 cluster.restore(saved)
+            cluster.cluster.store.listeners.append(partial(self._changed, where))
             cluster.start()
             self.running[where] = cluster
             self._outside.open(f"{self.addresses[where]}:{PORT}", cluster.cluster.handler, "kubernetes")
         return self.running[where]
 
+    def _changed(self, where: Where, change: Change) -> None:
+        for watcher in self.watchers:
+            watcher(where, change)
+
     def close(self, where: Where) -> None:
         """End a cluster and free its address."""
         cluster = self.running.pop(where, None)
         address = self.addresses.pop(where, None)
+        self._outside.power_off(_holder(where))
         if cluster and address:
             self._outside.close(f"{address}:{PORT}")
             cluster.cluster.close()
@@ -103,6 +123,10 @@ class Guests:
         for namespace, name, address, version, saved in data:
             self.addresses[(namespace, name)] = address
             self.open((namespace, name), version, saved)
+
+
+def _holder(where: Where, *node: str) -> str:
+    return "/".join(("cluster", *where, *node))
 
 
 def _bind(

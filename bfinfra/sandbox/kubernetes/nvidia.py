@@ -14,13 +14,17 @@ from bfinfra.sandbox.kubernetes.objects import Object, dig
 IMAGE, RESOURCE, PART = "k8s-device-plugin", "nvidia.com/gpu", "nvidia.com/mig-"
 SOCKETS = "/var/lib/kubelet/device-plugins"
 CODE = 1
+DRIVER, PUBLIC = "nvidia-driver-ctr", "nvcr.io/nvidia/driver:"
+"""The container of the operator's driver; where its drivers for whole cards are."""
 
 
 @dataclass(frozen=True)
 class Gpus:
     """Of a node: how many GPUs its driver sees; `runtimes`: container runtimes that give them to containers,
     "" for the default one; `licensed`: CUDA runs on them. `product`: as the driver names it; `vgpu`: they are
-    vGPUs; `parts`: the resources that each is divided into, and how many of each; () for none.
+    vGPUs; `parts`: the resources that each is divided into, and how many of each; () for none. `driver`: the
+    driver's version, "" = none is in the machine's image; `host_driver`: that of the host's vGPU driver, ""
+    = not known; `memory`: MiB of each.
     """
 
     count: int = 0
@@ -29,6 +33,9 @@ class Gpus:
     product: str = ""
     vgpu: bool = False
     parts: tuple[tuple[str, int], ...] = ()
+    driver: str = "550.54.15"
+    host_driver: str = ""
+    memory: int = 16384
 
     @property
     def divisible(self) -> bool:
@@ -94,6 +101,32 @@ def last_words(pod: Object, container: Object, gpus: Gpus) -> list[str]:
             "resource managers: nvml init failed: ERROR_LIBRARY_NOT_FOUND"
         ),
     ]
+
+
+def driver_words(container: Object, gpus: Gpus) -> list[str]:
+    """The last lines of a container of the operator's driver that can't drive the node's GPUs; none if it
+    runs. vGPUs take a guest driver, which NVIDIA's public registry doesn't have, no newer than the host's.
+    """
+    if container.get("name") != DRIVER or not gpus.vgpu:
+        return []
+    image = str(container.get("image", ""))
+    version = image.rpartition(":")[2].partition("-")[0]
+    words = [f"Installing NVIDIA driver version {version}", "Loading NVIDIA driver kernel modules..."]
+    if image.startswith(PUBLIC):
+        return [*words, "modprobe: ERROR: could not insert 'nvidia': No such device"]
+    if gpus.host_driver and _branch(version) > _branch(gpus.host_driver):
+        return [
+            *words,
+            "NVRM: vGPU: guest driver is incompatible with the host driver",
+            "No devices were found",
+        ]
+    return []
+
+
+def _branch(version: str) -> int:
+    """580.95.05 → 580; 0 for a version that is no number."""
+    first = version.partition(".")[0]
+    return int(first) if first.isdigit() else 0
 
 
 def _sees(pod: Object, gpus: Gpus) -> bool:

@@ -105,6 +105,10 @@ class MachineClass(Protocol):
     def memory(self) -> int:
         """Bytes."""
 
+    @property
+    def gpus(self) -> int:
+        """Its GPUs: vGPUs and whole cards."""
+
 
 def _no_port(address: str, handler: Handler, name: str = "") -> int:
     raise RuntimeError(f"nothing opens {address} ({name}) here: {handler}")
@@ -130,6 +134,13 @@ class Outside:
     serves: Callable[[str], bool] = lambda _: False  # whether anything listens at "ip:port"
     login: Callable[[str, str], Person | None] = lambda _name, _password: None
     machine_classes: Callable[[], Mapping[str, MachineClass]] = dict
+    power_on: Callable[[str, str], str] = lambda _holder, _vm_class: (
+        ""
+    )  # gives a machine the GPUs of its class; why not, or ""
+    power_off: Callable[[str], None] = lambda _holder: (
+        None
+    )  # takes a machine's GPUs, or those of all of "holder/"
+    devices: Callable[[str], Gpus] = lambda _holder: Gpus()  # the GPUs that a machine holds
     open: Callable[[str, Handler, str], int] = _no_port
     close: Callable[[str], None] = lambda _: None
 

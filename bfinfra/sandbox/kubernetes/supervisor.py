@@ -27,6 +27,7 @@ from bfinfra.sandbox.kubernetes.tanzu_versions import convert
 from bfinfra.sandbox.kubernetes.target import Options, Target
 from bfinfra.sandbox.kubernetes.vks.addons import Addons
 from bfinfra.sandbox.kubernetes.vks.admission import VksAdmission
+from bfinfra.sandbox.kubernetes.vks.autoscaler import Autoscaler
 from bfinfra.sandbox.kubernetes.vks.clusters import VksClusters
 from bfinfra.sandbox.kubernetes.vks.definitions import definitions as vks_definitions
 from bfinfra.sandbox.kubernetes.vks.offered import Vks, offered
@@ -102,17 +103,20 @@ class Supervisor:
         self._vks = vks
         self.guests = Guests(clock, outside, pool)
         admission = TanzuAdmission(self.cluster, releases, classes=vks is not None)
-        self.running.loop.add(
-            *(WorkloadClusters(shape, self.running.loop, self.guests, outside, admission) for shape in SHAPES)
-        )
+        loop = self.running.loop
+        self._with_gpus: list[WorkloadClusters | Machines] = [
+            WorkloadClusters(shape, loop, self.guests, outside, admission) for shape in SHAPES
+        ]
         if vks is not None:
             VksAdmission(self.cluster, vks)
-            self.running.loop.add(
-                VksClusters(self.running.loop, self.guests, outside, admission), Addons(self.running.loop)
-            )
+            clusters = VksClusters(loop, self.guests, outside, admission)
+            self._with_gpus.append(clusters)
+            loop.add(Addons(loop), Autoscaler(loop, self.guests, outside, clusters))
         if self._namespaced_classes:
             VmAdmission(self.cluster, admission.storage_classes)
-            self.running.loop.add(Machines(self.running.loop), Exposed(self.running.loop, self.guests))
+            self._with_gpus.append(Machines(loop, outside))
+            loop.add(Exposed(loop, self.guests))
+        loop.add(*self._with_gpus)
         self.cluster.admissions.append(self._guard)
         self.cluster.delete_admissions.append(self._guard_delete)
         self.login = Login(address, self.cluster, self.guests, self.namespaces, outside)
@@ -157,6 +161,14 @@ class Supervisor:
                 host.partition(".")[0], cpus=40, memory=2**39, version=self.cluster.version, roles=("agent",)
             )
         self.sync_classes()
+
+    def look_again(self) -> None:
+        """Try to power on machines that have waited for GPUs."""
+        with self.cluster.store.lock:
+            for each in self._with_gpus:
+                each.look_again()
+            for guest in self.guests.running.values():
+                guest.loop.look_at_all()
 
     def sync_classes(self) -> None:
         """Show the machine classes as they are now."""

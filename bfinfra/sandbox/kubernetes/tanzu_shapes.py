@@ -33,6 +33,13 @@ class Pool:
     labels: tuple[tuple[str, str], ...] = ()
     taints: tuple[str, ...] = ()
     """Of its nodes; taints as JSON."""
+    gone: tuple[int, ...] = ()
+    """Numbers of machines that were deleted one by one."""
+
+    def numbers(self) -> list[int]:
+        """The numbers of its machines."""
+        every = (number for number in range(self.count + len(self.gone)) if number not in self.gone)
+        return list(every)[: self.count]
 
     @property
     def duration(self) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from bfinfra.sandbox.inventory import vgpus
 from bfinfra.sandbox.inventory.hosts import offer_vgpus
 from bfinfra.sandbox.inventory.vmtypes import vim
 from bfinfra.sandbox.rest.cis_tasks import begin, localized, running
@@ -190,6 +191,7 @@ def _applied(call: Call, cluster: str, hosts: list[Managed], started: str) -> An
             vibs.update(image["components"])
             offer_vgpus(call.inventory, host)
             call.inventory.touch(host)
+    call.inventory.room_changed()
     _scan(call, cluster)
     bad = {host.moid: words for host, words in failed}
     ended = {"start_time": started, "end_time": moment(call.inventory)}
@@ -271,17 +273,19 @@ def _installed(call: Call, host: Managed) -> dict[str, str]:
 
 def _blocked(call: Call, host: Managed) -> list[str]:
     """Return the running machines that can't move and so keep a host out of maintenance mode."""
-    found = []
-    for vm in call.inventory.of(vim.VirtualMachine):
-        stays = any(
-            isinstance(each, vim.vm.device.VirtualPCIPassthrough) for each in vm["config"].hardware.device
-        )
-        if stays and vm["runtime"].powerState == "poweredOn" and vm["runtime"].host == host.ref:
-            found.append(
-                f"Host {host.name} can't enter maintenance mode: the virtual machine {vm.name} has a PCI "
-                "device and can't be migrated."
-            )
-    return found
+    stay = [
+        vm.name
+        for vm in call.inventory.of(vim.VirtualMachine)
+        if any(isinstance(each, vim.vm.device.VirtualPCIPassthrough) for each in vm["config"].hardware.device)
+        and vm["runtime"].powerState == "poweredOn"
+        and vm["runtime"].host == host.ref
+    ]
+    stay += [each for each in vgpus.guests(host) if each not in call.inventory.objects]
+    return [
+        f"Host {host.name} can't enter maintenance mode: the virtual machine {each.rpartition('/')[2]} has a "
+        "PCI device and can't be migrated."
+        for each in stay
+    ]
 
 
 def _checked(call: Call, host: Managed) -> Info:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from bfinfra.sandbox.inventory.vgpus import Wanted
 from bfinfra.sandbox.inventory.vmtypes import vim
 from bfinfra.sandbox.rest.errors import Refused, missing
 from bfinfra.sandbox.rest.routes import Call, route
@@ -99,6 +100,19 @@ def mirrored(spec: Fields) -> Fields:
         for index, backing in enumerate(backings(spec["devices"]))
     ]
     return {**spec, "devices": None, "config_spec": {**config, "deviceChange": [*others, *added]}}
+
+
+def wanted(spec: Fields) -> Wanted:
+    """The GPUs of a class: vGPUs, and the models that each whole card may be."""
+    changes = (mirrored(spec).get("config_spec") or {}).get("deviceChange") or ()
+    found = [(each.get("device") or {}).get("backing") or {} for each in changes]
+    allowed = [
+        frozenset((card["vendorId"] & 0xFFFF, card["deviceId"] & 0xFFFF) for card in each["allowedDevice"])
+        for each in found
+        if each.get("_typeName") == f"{PCI}DynamicBackingInfo"
+    ]
+    profiles = [str(each["vgpu"]) for each in found if each.get("_typeName") == f"{PCI}VmiopBackingInfo"]
+    return Wanted(tuple(profiles), tuple(allowed))
 
 
 @route("GET", PATH)

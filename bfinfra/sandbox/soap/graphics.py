@@ -48,6 +48,7 @@ def update(call: Call, this: Managed, args: Any) -> None:
     host["config"].graphicsConfig = args.config
     offer_vgpus(call.inventory, host)
     call.inventory.touch(host, this)
+    call.inventory.room_changed()
 
 
 @method("vim.host.AssignableHardwareManager", "RetrieveVendorDeviceGroupInfo", writes=False)

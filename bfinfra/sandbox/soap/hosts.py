@@ -113,6 +113,7 @@ def leave(call: Call, this: Managed, _: object) -> vim.Task:
     def out() -> None:
         this["runtime"].inMaintenanceMode = False
         call.inventory.touch(this)
+        call.inventory.room_changed()
         record(
             call, vim.event.ExitMaintenanceModeEvent, this, f"Host {this.name} has exited maintenance mode"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bfinfra.sandbox.inventory import vgpus
 from bfinfra.sandbox.inventory.hosts import unsigned
 from bfinfra.sandbox.inventory.vmtypes import vim
 
@@ -91,30 +92,60 @@ def users(inventory: Inventory, host: Managed, but: Managed | None = None) -> di
     return found
 
 
-def claim(inventory: Inventory, vm: Managed) -> None:
-    """Give a machine that powers on its devices. GenericVmConfigFault where one is in use, off, or memory
-    isn't reserved.
+def claim(inventory: Inventory, vm: Managed, host: Managed) -> None:
+    """Give a machine that powers on its devices, on a host. GenericVmConfigFault where one is in use, off, or
+    memory isn't reserved; InsufficientGraphicsResourcesFault where no card has room for its vGPUs.
     """
     wanted = passthroughs(vm)
     if not wanted:
         return
-    config, host = vm["config"], inventory.get(vm["runtime"].host)
+    config = vm["config"]
     size = config.hardware.memoryMB
     if config.memoryAllocation.reservation < size:
         raise refused(
             f"Invalid memory setting: memory reservation (sched.mem.min) should be equal to memsize({size})."
         )
-    busy, free = users(inventory, host, vm), {each.id: each for each in offered(host)}
+    profiles = vgpus_of(vm)
+    found = vgpus.room(host, profiles)
+    if found is None:
+        raise no_vgpus([host], profiles)
+    busy, free = in_use(inventory, host, vm), {each.id: each for each in offered(host)}
     for device in wanted:
         if isinstance(device.backing, PCI.DeviceBackingInfo):
             hold(device.backing.id, busy, free)
-            busy[device.backing.id] = vm
+            busy[device.backing.id] = vm.name
         elif isinstance(device.backing, PCI.DynamicBackingInfo):
             device.backing.assignedId = choose(device.backing, busy, free)
-            busy[device.backing.assignedId] = vm
+            busy[device.backing.assignedId] = vm.name
+    if found:
+        vgpus.hold(inventory, host, vm.moid, list(zip(found, profiles, strict=True)))
 
 
-def hold(address: str, busy: dict[str, Managed], free: dict[str, Any]) -> None:
+def in_use(inventory: Inventory, host: Managed, but: Managed) -> dict[str, str]:
+    """Who holds a whole card of a host, by its address: machines, and nodes of workload clusters."""
+    nodes = {
+        card.id: holder.rpartition("/")[2]
+        for card in offered(host)
+        for holder in vgpus.holders(host, card.id)
+    }
+    return nodes | {card: vm.name for card, vm in users(inventory, host, but).items()}
+
+
+def vgpus_of(vm: Managed) -> list[str]:
+    """The profiles of the machine's vGPUs."""
+    backings = [each.backing for each in passthroughs(vm)]
+    return [str(each.vgpu) for each in backings if isinstance(each, PCI.VmiopBackingInfo)]
+
+
+def no_vgpus(hosts: list[Managed], profiles: list[str]) -> vim.fault.VimFault:
+    """The fault of a power-on for which no host has vGPUs."""
+    why = vgpus.why_not(hosts, profiles)
+    if why == vgpus.FULL:
+        return vim.fault.InsufficientGraphicsResourcesFault(msg=why)
+    return refused(why)
+
+
+def hold(address: str, busy: dict[str, str], free: dict[str, Any]) -> None:
     """Check that a fixed device can be had."""
     if address not in free:
         raise refused(
@@ -122,12 +153,11 @@ def hold(address: str, busy: dict[str, Managed], free: dict[str, Any]) -> None:
         )
     if address in busy:
         raise refused(
-            f"Module 'DevicePowerOn' power on failed. Device {address} is already in use by "
-            f"{busy[address].name}."
+            f"Module 'DevicePowerOn' power on failed. Device {address} is already in use by {busy[address]}."
         )
 
 
-def choose(backing: Any, busy: dict[str, Managed], free: dict[str, Any]) -> str:
+def choose(backing: Any, busy: dict[str, str], free: dict[str, Any]) -> str:
     """A free device of those that a dynamic backing allows."""
     allowed = {(unsigned(each.vendorId), unsigned(each.deviceId)) for each in backing.allowedDevice}
     for address, each in free.items():
@@ -139,11 +169,12 @@ def choose(backing: Any, busy: dict[str, Managed], free: dict[str, Any]) -> str:
     )
 
 
-def release(vm: Managed) -> None:
-    """A machine that is off holds no dynamic device."""
+def release(inventory: Inventory, vm: Managed) -> None:
+    """A machine that is off holds no dynamic device, and no vGPU."""
     for device in passthroughs(vm):
         if isinstance(device.backing, PCI.DynamicBackingInfo):
             device.backing.assignedId = None
+    vgpus.let_go(inventory, vm.moid)
 
 
 def refused(why: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bfinfra.sandbox.inventory import vgpus
 from bfinfra.sandbox.inventory.computed import MIB, computed
 from bfinfra.sandbox.inventory.guest import start_guest
 from bfinfra.sandbox.inventory.hosts import now
@@ -14,9 +15,9 @@ from bfinfra.sandbox.soap.device_defaults import give_slots
 from bfinfra.sandbox.soap.dispatch import Call, method
 from bfinfra.sandbox.soap.importing import refuse_importing
 from bfinfra.sandbox.soap.journal import record
-from bfinfra.sandbox.soap.placing import check_host
+from bfinfra.sandbox.soap.placing import check_host, usable
 from bfinfra.sandbox.soap.vapp import check_configured
-from bfinfra.sandbox.soap.vm_pci import claim, passthroughs, release
+from bfinfra.sandbox.soap.vm_pci import claim, no_vgpus, passthroughs, release, vgpus_of
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
@@ -81,12 +82,13 @@ def power_on(call: Call, this: Managed, _: object) -> vim.Task:
 
 def boot(call: Call, vm: Managed) -> None:
     """The machine runs; its guest comes up later. What the host refuses."""
-    inventory, host = call.inventory, call.inventory.get(vm["runtime"].host)
+    inventory, host = call.inventory, host_with_vgpus(call.inventory, vm)
     expect(vm, "poweredOn", "poweredOff", "suspended")
     check_host(host)
     check_configured(vm)
     check_memory(inventory, vm, host)
-    claim(inventory, vm)
+    claim(inventory, vm, host)
+    vm["runtime"].host = host.ref
     vm["runtime"].powerState, vm["runtime"].bootTime = "poweredOn", now(inventory)
     connect(vm, connected=True)
     give_slots(vm["config"].hardware.device)
@@ -99,6 +101,27 @@ def boot(call: Call, vm: Managed) -> None:
         template=False,
     )
     start_guest(inventory, vm)
+
+
+def host_with_vgpus(inventory: Inventory, vm: Managed) -> Managed:
+    """The machine's host; if that has no vGPUs for it, another one of its cluster that has, where DRS places
+    the machine. Raises the fault where none has.
+    """
+    own: Managed = inventory.get(vm["runtime"].host)
+    profiles = vgpus_of(vm)
+    if vgpus.room(own, profiles) is not None:
+        return own
+    others = [
+        each
+        for each in inventory.children(inventory.get(own.parent))
+        if each.is_a(vim.HostSystem)
+        and usable(each)
+        and all(store in each["datastore"] for store in vm["datastore"])
+    ]
+    found = next((each for each in others if vgpus.room(each, profiles) is not None), None)
+    if found is None:
+        raise no_vgpus([own, *others], profiles)
+    return found
 
 
 def check_memory(inventory: Inventory, vm: Managed, host: Managed) -> None:
@@ -139,7 +162,7 @@ def stop(call: Call, vm: Managed) -> None:
     """The machine is off."""
     inventory = call.inventory
     expect(vm, "poweredOff", "poweredOn", "suspended")
-    release(vm)
+    release(inventory, vm)
     vm["runtime"].powerState, vm["runtime"].bootTime = "poweredOff", None
     vm["guest"], vm["guestHeartbeatStatus"] = stopped_guest(), "gray"
     connect(vm, connected=False)

@@ -19,7 +19,9 @@ from bfinfra.sandbox.kubernetes.nvidia import Gpus
 ADDRESS = "gpu_operator/gpus"
 NVIDIA = "nvidia.com/v1"
 A100 = Gpus(2, frozenset({""}), product="NVIDIA-A100-PCIE-40GB")
-VGPU = Gpus(1, product="NVIDIA-H100-40C", vgpu=True)
+VGPU = Gpus(1, product="NVIDIA-H100-40C", vgpu=True, host_driver="580.95.02")
+OURS = {"repository": "registry.example.com/nvaie"}
+"""The driver of a registry of ours: NVIDIA's public one has none for vGPUs."""
 LICENSED = {"token": {"file": "token.tok"}}
 LAYOUT, STATE, NOTE = "nvidia.com/mig.config", "nvidia.com/mig.config.state", "bfinfra.io/mig"
 
@@ -36,7 +38,7 @@ def made(api: Any, folder: Path, **fields: Any) -> Site:
     shutil.copytree(SPECS / "manifests/gpu-operator", folder / "operator")
     (folder / "token.tok").write_text(jwt(time.time() + 3600))
     found = Site(folder, api, "poc")
-    gpus = {"cluster": "k", "namespace": "default", "files": ["operator"], **fields}
+    gpus = {"cluster": "k", "namespace": "default", "files": ["operator"], "driver": OURS, **fields}
     found.resources = {"gpu_operator": {"gpus": gpus}}
     return found
 

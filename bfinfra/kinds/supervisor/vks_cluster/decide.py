@@ -81,6 +81,9 @@ def _pool(now: Fields, want: Fields, applied: Fields) -> dict[str, Any]:
             shown.pop(field, None)
     if "autoscale" in want:
         shown.pop("count", None)
+        scale = shown.get("autoscale") or {}
+        if "gpus" in scale and not any("gpus" in (each.get("autoscale") or {}) for each in (want, applied)):
+            shown["autoscale"] = {name: value for name, value in scale.items() if name != "gpus"}
     return shown
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bfinfra.kinds.capabilities import NVIDIA
 from bfinfra.kinds.supervisor.base.quantities import quantity, size
 from bfinfra.kinds.supervisor.base.upgrade import plus
 from bfinfra.kinds.supervisor.base.variables import Schema, typed
@@ -17,6 +18,9 @@ V1BETA2, V1BETA1 = "cluster.x-k8s.io/v1beta2", "cluster.x-k8s.io/v1beta1"
 KIND = "Cluster"
 OS_IMAGE = "run.tanzu.vmware.com/resolve-os-image"
 LEAST, MOST = (f"cluster.x-k8s.io/cluster-api-autoscaler-node-group-{each}-size" for each in ("min", "max"))
+GPUS, GPU_TYPE = (f"capacity.cluster-autoscaler.kubernetes.io/gpu-{each}" for each in ("count", "type"))
+ACCELERATOR = "cluster-api/accelerator"
+"""The label by which the autoscaler knows nodes whose GPUs it has to wait for."""
 Schemas = Mapping[str, Schema]
 """Schemas of a class's variables, by name."""
 
@@ -102,6 +106,8 @@ def _pool(name: str, nodes: Workers, spec: Spec, api: str, schemas: Schemas) -> 
     scale: Object = {}
     if nodes.autoscale is not None:
         scale = {LEAST: str(nodes.autoscale.min), MOST: str(nodes.autoscale.max)}
+        if nodes.autoscale.gpus:
+            scale |= {GPU_TYPE: NVIDIA, GPUS: str(nodes.autoscale.gpus)}
     else:
         found["replicas"] = nodes.count
     if nodes.zone:
@@ -116,7 +122,7 @@ def _pool(name: str, nodes: Workers, spec: Spec, api: str, schemas: Schemas) -> 
         }
         found |= {"rollout": {"strategy": strategy}} if api == V1BETA2 else {"strategy": strategy}
     overrides = _overrides(spec, nodes)
-    if nodes.labels or nodes.taints:
+    if _labels(nodes) or nodes.taints:
         overrides["node"] = _node(spec, nodes)
     return {**found, **_nodes(spec, nodes, overrides, schemas, scale)}
 
@@ -158,10 +164,15 @@ def _node(spec: Spec, nodes: Workers) -> Object:
     return written(
         {
             **known,
-            "labels": {**at(known, "labels"), **nodes.labels},
+            "labels": {**at(known, "labels"), **_labels(nodes)},
             "taints": [*(known.get("taints") or ()), *taints],
         }
     )
+
+
+def _labels(nodes: Workers) -> dict[str, str]:
+    awaited = nodes.autoscale is not None and nodes.autoscale.gpus
+    return {**({ACCELERATOR: ""} if awaited else {}), **nodes.labels}
 
 
 def _taint(text: str) -> Object:
@@ -175,7 +186,13 @@ def _view_pool(pool: Fields, api: str) -> Object:
     strategy = at(pool, "rollout", "strategy") if api == V1BETA2 else at(pool, "strategy")
     rolling = at(strategy, "rollingUpdate")
     scale = (
-        {"min": _number(notes.get(LEAST)), "max": _number(notes.get(MOST))}
+        written(
+            {
+                "min": _number(notes.get(LEAST)),
+                "max": _number(notes.get(MOST)),
+                "gpus": _number(notes[GPUS]) if GPUS in notes else None,
+            }
+        )
         if LEAST in notes or MOST in notes
         else None
     )
@@ -297,7 +314,7 @@ def _role(rest: list[str], api: str) -> tuple[str, ...]:
     if rest[:1] == ["rollout"]:
         return ("rollout",) if api == V1BETA2 else ("strategy",)
     if rest[:1] == ["autoscale"] and len(rest) > 1:
-        return ("metadata", "annotations", LEAST if rest[1] == "min" else MOST)
+        return ("metadata", "annotations", {"min": LEAST, "max": MOST}.get(rest[1], GPUS))
     if rest[:1] == ["variables"] and len(rest) > 1:
         return (*ROLES["variables"], f'k:{{"name":"{rest[1]}"}}')
     return ROLES.get(rest[0], ()) if rest else ()

@@ -107,6 +107,10 @@ class Autoscale(Part):
     """The fewest nodes; 0 if a pool may be empty."""
     max: Annotated[int, Field(ge=1, le=1000)]
     """The most nodes."""
+    gpus: Annotated[int, Field(ge=1, le=64)] | None = None
+    """GPUs of each node (nvidia.com/gpu). Without it the autoscaler starts no node of an empty pool for pods
+    that ask for GPUs. The nodes get the label cluster-api/accelerator: it waits for their GPUs.
+    """
 
     @model_validator(mode="after")
     def _check(self) -> Autoscale:
@@ -233,8 +237,13 @@ class Spec(resource.Spec):
 
     @staticmethod
     def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
-        """VM classes and storage classes that its namespace no longer offers, as the file has it."""
-        return in_namespace.conflicts(mine, site)
+        """VM classes and storage classes that its namespace no longer offers, as the file has it; and what
+        the autoscaler is told of GPUs.
+        """
+        yield from in_namespace.conflicts(mine, site)
+        for key, spec in mine.items():
+            if isinstance(spec, Spec):
+                yield from _unknown_gpus(key, spec, site)
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
         """The classes of its nodes, and the hosts that they can be on."""
@@ -295,6 +304,28 @@ class Spec(resource.Spec):
             )
             for role, nodes in self.roles().items()
         )
+
+
+def _unknown_gpus(key: Key, spec: Spec, site: Specs) -> Iterator[Conflict]:
+    """Autoscaled pools with another number of GPUs than their VM class has, and empty ones without one."""
+    for name, nodes in spec.workers.items():
+        own = Key("vm_class", nodes.vm_class or spec.vm_class)
+        scale, has = nodes.autoscale, getattr(site.get(own), "gpu_count", None)
+        if scale is None or has is None or has == (scale.gpus or 0):
+            continue
+        at = f"workers.{name}.autoscale"
+        if scale.gpus is not None:
+            what = f"each node has {has} GPUs, not {scale.gpus}"
+            yield Conflict(Spot(key, f"{at}.gpus"), what, (Spot(own),), next=f"write {has}" if has else "")
+        elif scale.min == 0:
+            yield Conflict(
+                Spot(key, at),
+                "the autoscaler starts no node of the empty pool for pods that ask for GPUs",
+                (Spot(own),),
+                why="an empty pool tells it nothing of GPUs",
+                next=f"write gpus: {has}",
+                stops=False,
+            )
 
 
 def selector(os: str) -> str:

@@ -91,6 +91,11 @@ class Spec(resource.Spec):
             )
         return self
 
+    @property
+    def gpu_count(self) -> int | None:
+        """The GPUs of a machine; None if it has groups, whose size the class doesn't tell."""
+        return None if self.device_groups else len(self.vgpus) + len(self.devices)
+
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
         """The class."""
         yield vm_class(name)

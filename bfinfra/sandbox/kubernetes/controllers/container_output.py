@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
+from bfinfra.sandbox.kubernetes import nvidia_smi
 from bfinfra.sandbox.kubernetes.bitfusion_log import Ask, asked, opened, places, printed
 from bfinfra.sandbox.kubernetes.cluster import Cluster
 from bfinfra.sandbox.kubernetes.container_files import ContainerFiles, Volume, home_of
@@ -45,6 +46,9 @@ class ContainerOutput:
             return reported(
                 ways, pod, self._cluster.store.all(POLICIES, namespace_of(pod)), self._outside.serves
             )
+        if (options := nvidia_smi.asked(container)) is not None:
+            gpus = self._outside.gpus(pod["spec"]["nodeName"])
+            return nvidia_smi.printed(options, pod, container, gpus, self._cluster.clock.now())
         if call := called(container):
             return log_of(call, pod, container, self._outside.host(pod["spec"]["nodeName"]), when)
         environment = self._environment(pod, container)

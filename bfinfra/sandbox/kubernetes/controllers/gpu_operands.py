@@ -38,9 +38,12 @@ class Operand:
 
 DRIVERS = Operand("driver", "nvidia-driver-daemonset", "state-driver", "driver")
 MANAGER = Operand("migManager", "nvidia-mig-manager", "state-mig-manager", "mig-manager")
+TOOLKIT = Operand(
+    "toolkit", "nvidia-container-toolkit-daemonset", "state-container-toolkit", "container-toolkit"
+)
 OPERANDS = (
     DRIVERS,
-    Operand("toolkit", "nvidia-container-toolkit-daemonset", "state-container-toolkit", "container-toolkit"),
+    TOOLKIT,
     Operand("devicePlugin", "nvidia-device-plugin-daemonset", "state-device-plugin", "device-plugin"),
     Operand("dcgmExporter", "nvidia-dcgm-exporter", "state-dcgm-exporter", "dcgm-exporter"),
     MANAGER,
@@ -145,6 +148,12 @@ def _daemon_set(owner: Object, name: str, namespace: str, label: str, pod: Objec
 def is_driver(pod: Object) -> bool:
     """Return whether it is a pod of the driver."""
     return bool(dig(pod, "metadata", "labels", COMPONENT) == DRIVER)
+
+
+def version_of(pod: Object) -> str:
+    """The version of a driver, from its pod's image: …/driver:580.95.05-ubuntu24.04."""
+    image = str(dig(pod, "spec", "containers", 0, "image", default=""))
+    return image.rpartition(":")[2].partition("-")[0]
 
 
 def on(pod: Object) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from bfinfra.sandbox.kubernetes.controllers import gpu_operands as operands
-from bfinfra.sandbox.kubernetes.controllers.gpu_operands import DRIVERS, MANAGER, OPERANDS, Operand
+from bfinfra.sandbox.kubernetes.controllers.gpu_operands import DRIVERS, MANAGER, OPERANDS, TOOLKIT, Operand
 from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
 from bfinfra.sandbox.kubernetes.controllers.mig_manager import STATE, MigManagers
 from bfinfra.sandbox.kubernetes.controllers.replicas import template_hash
@@ -94,17 +94,29 @@ class GpuOperator:
         """The GPUs that containers of a node can use, with the operator's driver and toolkit."""
         found = self._outside.gpus(node)
         policy = self.policy()
-        if policy is None or not found.count:
-            return found
+        if not found.count or policy is None:
+            return found if found.driver else replace(found, count=0)
         pods = [pod for pod in self._driver_pods(node) if runs(pod)]
-        if not pods and (operands.enabled(policy, DRIVERS) or _by_drivers(policy)):
-            return replace(found, count=0)
+        ours = operands.enabled(policy, DRIVERS) or _by_drivers(policy)
+        driver = operands.version_of(pods[0]) if pods else "" if ours else found.driver
         licensed = not found.vgpu or any(self._licensed.get(uid_of(pod), False) for pod in pods)
         return replace(
             found,
-            count=found.count if licensed else 0,
-            runtimes=frozenset({*found.runtimes, ""}),
+            count=found.count if driver and licensed else 0,
+            driver=driver,
+            runtimes=frozenset({*found.runtimes, ""}) if self._toolkit(node) else found.runtimes,
             parts=self._manager.parts(node, policy),
+        )
+
+    def _toolkit(self, node: str) -> bool:
+        """Return whether the container toolkit runs there, or the policy leaves it to the machine."""
+        policy = self.policy()
+        if policy is None or not operands.enabled(policy, TOOLKIT):
+            return False
+        return any(
+            operands.on(pod) == node and runs(pod)
+            for pod in self._cluster.store.all(PODS)
+            if dig(pod, "metadata", "labels", "app") == TOOLKIT.name
         )
 
     def _read_token(self, pod: Object) -> None:
@@ -132,12 +144,13 @@ class GpuOperator:
 
     def _deployed(self, labels: Object, node: str, policy: Object, gpus: Gpus) -> Iterator[tuple[str, str]]:
         up = any(runs(pod) for pod in self._driver_pods(node))
+        handed_out = self._toolkit(node) or not operands.enabled(policy, TOOLKIT)
         held = "paused-for-mig-change" if labels.get(STATE) in ("pending", "rebooting") else PAUSED
         for each in OPERANDS:
             if each is MANAGER and not gpus.divisible:
                 continue
             client = each.deploy in operands.CLIENTS
-            free = not client or (up and labels.get(STATE) not in ("pending", "rebooting"))
+            free = not client or (up and handed_out and labels.get(STATE) not in ("pending", "rebooting"))
             yield each.label, "true" if free else held
         yield DRIVERS.label, "true"
         if up:
@@ -148,7 +161,7 @@ class GpuOperator:
                 yield "nvidia.com/gpu.product", gpus.product
             if gpus.vgpu:
                 yield "nvidia.com/vgpu.present", "true"
-                yield "nvidia.com/vgpu.host-driver-version", "580.95.02"
+                yield "nvidia.com/vgpu.host-driver-version", gpus.host_driver
 
     def _evict(self, node: str) -> None:
         """A new driver's pod takes the GPUs from all pods before it loads the driver."""

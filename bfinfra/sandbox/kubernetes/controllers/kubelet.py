@@ -13,6 +13,7 @@ from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
 from bfinfra.sandbox.kubernetes.flexdirect_log import folders_of, has_folder
 from bfinfra.sandbox.kubernetes.logs import Logs
 from bfinfra.sandbox.kubernetes.nvidia import CODE as NVIDIA_CODE
+from bfinfra.sandbox.kubernetes.nvidia import driver_words
 from bfinfra.sandbox.kubernetes.nvidia import is_plugin as is_nvidia
 from bfinfra.sandbox.kubernetes.nvidia import last_words as nvidia_words
 from bfinfra.sandbox.kubernetes.objects import Object, condition, dig, name_of, namespace_of, stamp, uid_of
@@ -220,6 +221,8 @@ class Kubelet:
             if is_nvidia(container):
                 words = nvidia_words(pod, container, self._outside.gpus(node))
                 found |= {container["name"]: (NVIDIA_CODE, words)} if words else {}
+            elif words := driver_words(container, self._outside.gpus(node)):
+                found[container["name"]] = (NVIDIA_CODE, words)
             elif advertised(container) and not registers(pod, container, self._outside.kubelet_folder(node)):
                 found[container["name"]] = (CODE, last_words(when))
         return found

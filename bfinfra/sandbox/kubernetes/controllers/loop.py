@@ -54,6 +54,17 @@ class Loop:
             for thing in store.all(key):
                 self._changed(Change(store.revision, "MODIFIED", key, thing, thing))
 
+    def look_again(self, controller: Controller) -> None:
+        """Look at all objects of one controller."""
+        every = [(key, thing) for key in controller.kinds for thing in self.cluster.store.all(key)]
+        self.soon(controller, [(key, namespace_of(thing), name_of(thing)) for key, thing in every])
+
+    def soon(self, controller: Controller, items: Iterable[Item]) -> None:
+        """Look at these objects of one controller."""
+        position = self._controllers.index(controller)
+        for item in items:
+            self._soon(position, item)
+
     def forget(self) -> None:
         """Nothing waits any more: what the clock forgot must be able to come again."""
         with self._lock:

@@ -51,8 +51,8 @@ class Scheduler:
             for pod in self._cluster.store.all(PODS)
             if dig(pod, "spec", "nodeName") and dig(pod, "status", "phase") not in ENDED
         ]
-        against = {name_of(node): _against(node, thing, others, self._cluster.version) for node in nodes}
-        fitting = [] if why else [node for node in nodes if not against[name_of(node)]]
+        reasons = {name_of(node): against(node, thing, others, self._cluster.version) for node in nodes}
+        fitting = [] if why else [node for node in nodes if not reasons[name_of(node)]]
         if fitting:
             held = [dig(pod, "spec", "nodeName") for pod in self._cluster.store.all(PODS)]
             node = min(fitting, key=lambda each: (held.count(name_of(each)), name_of(each)))
@@ -60,7 +60,7 @@ class Scheduler:
                 thing, lambda live: live["spec"].__setitem__("nodeName", name_of(node)), SCHEDULER, "binding"
             )
             return
-        message = why or _message(list(against.values()), self._cluster.version)
+        message = why or _message(list(reasons.values()), self._cluster.version)
         reported = dig(thing, "status", "conditions", 0, "message")
         if reported != message:
             when = stamp(self._cluster.clock.now())
@@ -109,7 +109,7 @@ def _leaves(change: Change) -> bool:
     return change.key == PODS and (change.kind == "DELETED" or dig(change.after, "status", "phase") in ENDED)
 
 
-def _against(node: Object, pod: Object, others: list[Object], version: str) -> list[str]:
+def against(node: Object, pod: Object, others: list[Object], version: str) -> list[str]:
     """Return why a node does not take the pod: the first filter that refuses, in the scheduler's order and
     words.
     """

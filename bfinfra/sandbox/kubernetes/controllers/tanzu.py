@@ -58,6 +58,13 @@ class WorkloadClusters:
             outside,
             admission,
         )
+        self._off: dict[tuple[Where, str], str] = {}
+        """Machines that can't be powered on, and why. They are tried again when GPUs may be free."""
+
+    def look_again(self) -> None:
+        """Try to power on what could not be."""
+        self._off.clear()
+        self._loop.look_again(self)
 
     def touched(self, change: Change) -> Iterable[Item]:
         """The clusters of a namespace whose offers or rights changed."""
@@ -90,9 +97,13 @@ class WorkloadClusters:
         wanted, nodes = list(self._machines(thing)), self._nodes(where)
         if where in self._guests.running:
             self._furnish(where, thing)
-        missing = next(((name, pool) for name, pool in wanted if nodes.get(name) != "ready"), None)
+        absent = [(name, pool) for name, pool in wanted if nodes.get(name) != "ready"]
+        missing = next((each for each in absent if (where, each[0]) not in self._off), None)
         surplus = [name for name in nodes if name not in dict(wanted)]
-        if missing and not missing[1].surge:
+        if missing is None:  # old machines stay until the new ones of their pool can be powered on
+            kept = tuple(f"{where[1]}-{pool.name}-" for _, pool in absent if pool.surge)
+            surplus = [name for name in surplus if not name.startswith(kept)]
+        elif not missing[1].surge:
             first = [name for name in surplus if name.startswith(f"{where[1]}-{missing[1].name}-")]
             missing, surplus = (None, first) if first else (missing, surplus)
         if missing:
@@ -111,7 +122,7 @@ class WorkloadClusters:
                 lambda: self._left(where, uid_of(thing), surplus[0]),
             )
         else:
-            self._write(thing, self._status(thing, nodes, done=True))
+            self._write(thing, self._status(thing, nodes, done=not absent))
 
     def _joined(self, where: Where, uid: str, machine: str) -> None:
         thing = self._present(where, uid)
@@ -124,6 +135,11 @@ class WorkloadClusters:
                 self._fail(
                     thing, ("LoadBalancerFailed", "no address is left for the API server of the cluster")
                 )
+            return
+        if why := self._guests.power_on(where, machine, pool.vm_class):
+            self._off[(where, machine)] = why
+            self._cluster.event("PowerOnFailed", f"{machine}: {why}", thing)
+            self._onwards(where, uid)
             return
         version = self._shape.release(thing).partition("-tkg")[0]
         guest = self._guests.open(where, version)
@@ -205,6 +221,16 @@ class WorkloadClusters:
         node = guest.get("", "nodes", name)
         if node:
             guest.remove(node)
+        self._guests.power_off(where, name)
+
+    def _why_off(self, thing: Object) -> str:
+        """Which of its machines can't be powered on, and why; "" if all can."""
+        where, wanted = (namespace_of(thing), name_of(thing)), dict(self._machines(thing))
+        return "; ".join(
+            f"{machine}: {why}"
+            for (home, machine), why in self._off.items()
+            if home == where and machine in wanted
+        )
 
     def _present(self, where: Where, uid: str) -> Object | None:
         thing = self._cluster.store.get(self._shape.key, *where)
@@ -225,7 +251,8 @@ class WorkloadClusters:
                 "Ready",
                 False,
                 "WaitingForMachines",
-                f"{_count(nodes)} of {len(list(self._machines(thing)))} machines are ready",
+                f"{_count(nodes)} of {len(list(self._machines(thing)))} machines are ready"
+                + (f"; {off}" if (off := self._why_off(thing)) else ""),
             )
         )
         updates = newer(version, self._admission.releases)
@@ -332,7 +359,7 @@ def machines(thing: Object, version: str, pools: Iterable[Pool]) -> Iterator[tup
             f"{pool.storage_class} {pool.volumes}{pool.rest}"
         )
         group = hashlib.sha256(seed.encode()).hexdigest()
-        for number in range(pool.count):
+        for number in pool.numbers():
             own = hashlib.sha256(f"{seed} {number}".encode()).hexdigest()[:5]
             kind = (
                 f"control-plane-{own}"

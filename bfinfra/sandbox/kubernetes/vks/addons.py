@@ -14,6 +14,7 @@ from bfinfra.sandbox.kubernetes.vks.offered import ADDON_NAMES, ADDONS, PUBLIC
 
 INSTALLS: Key = (ADDONS, "addoninstalls")
 CONFIGS: Key = (ADDONS, "addonconfigs")
+ADDED: Key = (ADDONS, "clusteraddons")
 MANAGER = "vks-addon-manager"
 OF_CLUSTER = "cluster.x-k8s.io/cluster-name"
 GOES_ALONG = f"clusteraddon.{ADDONS}/owned-for-deletion"

@@ -5,6 +5,7 @@ counts of the Cluster API meanwhile.
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
@@ -20,6 +21,8 @@ from bfinfra.sandbox.kubernetes.vks.shape import VKS, bounds
 
 POOLS: Key = ("cluster.x-k8s.io", "machinedeployments")
 OF_CLUSTER, OF_POOL = "cluster.x-k8s.io/cluster-name", "topology.cluster.x-k8s.io/deployment-name"
+GONE = "sandbox.bfinfra.io/gone"
+"""Annotation of a pool: the numbers of its machines that were deleted one by one, and don't come back."""
 Reported = tuple[str, bool, str, str]
 
 
@@ -93,7 +96,24 @@ class VksClusters(WorkloadClusters):
         live = self._deployments(thing)
         for pool in VKS.pools(thing):
             count = dig(live.get(pool.name), "spec", "replicas")
-            yield pool if pool.name == CONTROL_PLANE or count is None else replace(pool, count=count)
+            if pool.name == CONTROL_PLANE or count is None:
+                yield pool
+            else:
+                yield replace(pool, count=count, gone=gone_of(live[pool.name]))
+
+    def numbers(self, where: Where) -> dict[str, int]:
+        """Machine → its number in its pool."""
+        thing = self._cluster.store.get(CLUSTER_API, *where)
+        if thing is None:
+            return {}
+        numbers = [number for pool in self._pools(thing) for number in pool.numbers()]
+        return dict(zip(dict(self._machines(thing)), numbers, strict=True))
+
+    def vm_class(self, where: Where, pool: str) -> str:
+        """The VM class of a pool; "" if there is none."""
+        thing = self._cluster.store.get(CLUSTER_API, *where)
+        pools = VKS.pools(thing) if thing is not None else ()
+        return next((each.vm_class for each in pools if each.name == pool), "")
 
     def _replaces(self, where: Where, pool: Pool, machine: str, old: str) -> bool:
         return old.startswith(f"{where[1]}-{pool.name}-")
@@ -123,7 +143,7 @@ class VksClusters(WorkloadClusters):
             "workers": self._counted(thing, nodes, control_plane=False),
         }
         entered = any("-control-plane-" in name and state == "ready" for name, state in nodes.items())
-        conditions = _conditions(counts, entered=entered, done=done)
+        conditions = _conditions(counts, self._why_off(thing), entered=entered, done=done)
         address = self._guests.addresses.get((namespace_of(thing), name_of(thing)), "")
         return {
             "phase": "Provisioned" if address else "Provisioning",  # however few of its nodes are there
@@ -178,12 +198,15 @@ def _with_generation(each: Object, generation: int) -> Object:
     }
 
 
-def _conditions(counts: Mapping[str, Mapping[str, int]], *, entered: bool, done: bool) -> list[Reported]:
-    behind = "; ".join(
+def _conditions(
+    counts: Mapping[str, Mapping[str, int]], off: str, *, entered: bool, done: bool
+) -> list[Reported]:
+    late = [
         f"* {name}: {each['upToDateReplicas']} of {each['desiredReplicas']} replicas are up to date"
         for name, each in counts.items()
         if each["upToDateReplicas"] < each["desiredReplicas"] or each["replicas"] > each["desiredReplicas"]
-    )
+    ]
+    behind = "; ".join([*late, *([f"* Machine {off}"] if off else [])])
     return [
         (
             "TopologyReconciled",
@@ -198,6 +221,17 @@ def _conditions(counts: Mapping[str, Mapping[str, int]], *, entered: bool, done:
         ("Available", done, "Available" if done else "NotAvailable", behind),
         ("Ready", done, "" if done else "ScalingUp", behind),
     ]
+
+
+def gone_of(deployment: Object) -> tuple[int, ...]:
+    """The numbers of a pool's machines that were deleted one by one."""
+    return tuple(json.loads(dig(deployment, "metadata", "annotations", GONE, default="[]")))
+
+
+def note_gone(deployment: Object, numbers: Iterable[int]) -> None:
+    """Note them."""
+    notes = deployment["metadata"].setdefault("annotations", {})
+    notes[GONE] = json.dumps(sorted(set(numbers)))
 
 
 def _scale(count: int, deployment: Object) -> None:

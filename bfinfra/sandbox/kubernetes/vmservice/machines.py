@@ -19,8 +19,9 @@ from bfinfra.sandbox.kubernetes.objects import (
     stamp,
     uid_of,
 )
+from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.kubernetes.store import Change, Key
-from bfinfra.sandbox.kubernetes.vmservice.admission import FINALIZER, GROUP, IMAGES, ON, SERVICES, VMS
+from bfinfra.sandbox.kubernetes.vmservice.admission import FINALIZER, GROUP, IMAGES, OFF, ON, SERVICES, VMS
 from bfinfra.sandbox.kubernetes.vmservice.images import LISTENS
 
 MANAGER = "vmware-system-vmop-controller-manager"
@@ -38,8 +39,12 @@ class Machines:
 
     kinds = (VMS,)
 
-    def __init__(self, loop: Loop) -> None:
-        self._loop, self._cluster = loop, loop.cluster
+    def __init__(self, loop: Loop, outside: Outside) -> None:
+        self._loop, self._cluster, self._outside = loop, loop.cluster, outside
+
+    def look_again(self) -> None:
+        """Try to power on what could not be."""
+        self._loop.look_again(self)
 
     def touched(self, change: Change) -> Iterable[Item]:
         """The machines of a namespace whose parts came, changed or went."""
@@ -50,6 +55,7 @@ class Machines:
     def look(self, item: Item, thing: Object | None) -> None:
         """The next step of one machine."""
         if thing is None:
+            self._outside.power_off(_holder(item))
             return
         if thing["metadata"].get("deletionTimestamp"):
             self._loop.once(("gone", uid_of(thing)), "delete", lambda: self._let_go(item))
@@ -72,8 +78,11 @@ class Machines:
         offered = listed[0][1]
         if offered and (status.get("powerState") != ON or spec["powerState"] != ON):
             status["class"] = {"kind": "VirtualMachineClass", "name": spec["className"]}
-        status["powerState"] = spec["powerState"]
-        running, address = spec["powerState"] == ON, _address(thing)
+        why = self._power(thing, dig(status, "class", "name", default=""))
+        status["powerState"] = OFF if why else spec["powerState"]
+        running, address = status["powerState"] == ON, _address(thing)
+        if why:
+            listed = [*listed, ("VirtualMachineConditionPlacementReady", False, why)]
         status["network"] = {"primaryIP4": address} if running else {}
         status["volumes"] = [
             {"name": each["name"], "attached": self._attached(thing, each), "type": "Managed"}
@@ -93,6 +102,14 @@ class Machines:
                 ("Ready", up, "" if up else f"dial tcp {address}:{port}: connect: connection refused")
             )
         self._write(thing, {**status, "conditions": self._conditions(thing, listed)})
+
+    def _power(self, thing: Object, vm_class: str) -> str:
+        """Switch a machine on or off. Returns why it can't be on, or ""."""
+        holder = _holder((VMS, namespace_of(thing), name_of(thing)))
+        if thing["spec"]["powerState"] == ON:
+            return self._outside.power_on(holder, vm_class)
+        self._outside.power_off(holder)
+        return ""
 
     def _prerequisites(self, thing: Object) -> Iterator[Reported]:
         spec, space = thing["spec"], namespace_of(thing)
@@ -219,6 +236,10 @@ class Exposed:
         )
         if [{name: each.get(name) for name in names} for each in made["spec"]["ports"]] != ports:
             self._cluster.change(made, lambda live: live["spec"].__setitem__("ports", ports), MANAGER)
+
+
+def _holder(item: Item) -> str:
+    return "/".join(("vm", *item[1:]))
 
 
 def _number(namespace: str, name: str) -> int:
