@@ -103,6 +103,11 @@ REFUSED = {
         "supervisor_namespace/ml offers no VM class h100-80c",
         "add it to its vm_classes; did you mean h100-40c?",
     ),
+    "an autoscaler that is told a wrong number of GPUs": (
+        pool(autoscale={"gpus": 2}),
+        "each node has 1 GPUs, not 2",
+        "write 1",
+    ),
     "more vGPUs than the hosts have": (
         pool(autoscale={"min": 0, "max": 9}),
         "its nodes can take 9 vGPUs nvidia_h100-40c; the hosts of gpu have 8",
@@ -180,7 +185,7 @@ REFUSED = {
         "write allocate: device_plugin, or a newer version of the cluster",
     ),
     "parts of GPUs on nodes with vGPUs": (
-        operator(mig="single"),
+        operator(mig="single", license=None),
         "nodes of vks_cluster/ml-01 have vGPUs, which are divided on their host",
         "remove mig",
     ),

@@ -183,6 +183,13 @@ class Kube:
         with urllib.request.urlopen(request, context=self.trust) as answer:
             return json.load(answer)
 
+    def text(self, path: str) -> str:
+        """What is no JSON: a log."""
+        request = urllib.request.Request(self.url + path, headers=self.headers)
+        with urllib.request.urlopen(request, context=self.trust) as answer:
+            found: bytes = answer.read()
+        return found.decode()
+
     def give(self, made: Iterable[Mapping[str, Any]]) -> None:
         """What kubectl would create."""
         for each in made:
@@ -240,9 +247,9 @@ def supervisor(sandbox: Running, of: str = "COMPUTE") -> Kube:
     return _kube(answer["session_id"], sandbox.ca_file.read_bytes(), where)
 
 
-def guest(sandbox: Running, namespace: str, name: str) -> Kube:
-    """The administrator of a Tanzu cluster that runs, logged in the same way."""
-    _, answer = _login(sandbox, {"guest_cluster_name": name, "guest_cluster_namespace": namespace})
+def guest(sandbox: Running, namespace: str, name: str, of: str = "COMPUTE") -> Kube:
+    """The administrator of a workload cluster that runs, logged in the same way."""
+    _, answer = _login(sandbox, {"guest_cluster_name": name, "guest_cluster_namespace": namespace}, of)
     there = sandbox.lookup(answer["guest_cluster_server"], 6443)
     assert there
     return _kube(answer["session_id"], base64.b64decode(answer["guest_cluster_ca"]), there)

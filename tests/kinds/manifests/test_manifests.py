@@ -303,20 +303,96 @@ def test_a_job_of_others_is_not_replaced_by_a_hook(hooked, cluster):
 
 
 @pytest.mark.parametrize(
-    ("named", "why"),
+    ("when", "named", "why"),
     [
         (
+            "pre-rollback",
             ["Job/x"],
-            "bfinfra only runs hooks of installs and upgrades, and this is one of pre-delete; skip it",
+            "bfinfra only runs hooks of installs, upgrades and removals, and this is one of pre-rollback; skip it",
         ),
-        (["Job/y"], "Helm would run hooks: Job/x (pre-delete: tool:1 go x)"),
+        ("pre-delete", ["Job/y"], "Helm would run hooks: Job/x (pre-delete: tool:1 go x)"),
     ],
 )
-def test_hooks_of_removals_can_not_run_and_all_hooks_have_to_be_named(site, named, why):
-    (site.folder / "queues/hooks.yaml").write_text(yaml.safe_dump(hook("x", "pre-delete")))
+def test_hooks_of_rollbacks_can_not_run_and_all_hooks_have_to_be_named(site, when, named, why):
+    (site.folder / "queues/hooks.yaml").write_text(yaml.safe_dump(hook("x", when)))
     site.resources["manifests"]["queues"]["run_hooks"] = named
     (problem,) = site.plan().problems
     assert why in str(problem)
+
+
+def test_a_secret_of_a_removal_is_refused(site):
+    secret = {**hook("x", "pre-delete"), "apiVersion": "v1", "kind": "Secret", "spec": None}
+    (site.folder / "queues/hooks.yaml").write_text(yaml.safe_dump(secret))
+    site.resources["manifests"]["queues"]["run_hooks"] = ["Secret/x"]
+    (problem,) = site.plan().problems
+    assert "Secret/x can't run: until the removal its content would be readable in the record" in str(problem)
+
+
+@pytest.fixture
+def leaving(site: Site) -> Site:
+    """With hooks of the removal; one of them is one of the installation, too."""
+    every = [
+        hook("drain", "pre-delete", weight="1"),
+        hook("save", "post-install,pre-delete", weight="-1"),
+        hook("sweep", "post-delete"),
+    ]
+    (site.folder / "queues/hooks.yaml").write_text(yaml.safe_dump_all(every))
+    site.resources["manifests"]["queues"]["run_hooks"] = ["Job/drain", "Job/save", "Job/sweep"]
+    return site
+
+
+OF_REMOVAL = [
+    "delete Job default/save from k, which a hook of the chart left",
+    "run the chart's pre-delete hook Job default/save in k, and wait until it has finished",
+    "run the chart's pre-delete hook Job default/drain in k, and wait until it has finished",
+    "note in bfinfra-manifests-queues that the pre-delete hooks have run",
+    "delete Job default/drain from k, which a hook of the chart left",
+    "delete Job default/save from k, which a hook of the chart left",
+    "run the chart's post-delete hook Job default/sweep in k, and wait until it has finished",
+    "note in bfinfra-manifests-queues that the post-delete hooks have run",
+    "delete Job default/sweep from k, which a hook of the chart left",
+]
+
+
+def test_hooks_of_the_removal_run_around_it_in_helms_order_without_the_chart(leaving, cluster):
+    leaving.applied()
+    assert {*jobs(cluster)} == {"save"}
+    assert leaving.item(ADDRESS).steps == ()
+    del leaving.resources["manifests"]
+    shutil.rmtree(leaving.folder / "queues")
+    steps = [step.title() for step in leaving.item(ADDRESS).steps]
+    assert [title for title in steps if "hook" in title] == OF_REMOVAL
+    assert steps.index(OF_REMOVAL[5]) + 1 < steps.index(OF_REMOVAL[6]), "the objects go in between"
+    assert steps[-1].startswith("delete the record ")
+    leaving.applied()
+    assert jobs(cluster) == {}
+    assert cluster.get("apps/v1", "Deployment", "queues", "default") is None
+    assert cluster.get("v1", "ConfigMap", "bfinfra-manifests-queues", "default") is None
+
+
+def test_a_hook_of_the_removal_that_does_not_finish_holds_the_objects(leaving, cluster):
+    path = leaving.folder / "queues/hooks.yaml"
+    path.write_text(path.read_text().replace("image: tool:1", "image: closed.test/tool:1", 1))
+    leaving.applied()
+    ended = leaving.apply(destroy=True, deadline=0.5).endings
+    assert {str(key): str(each.ending) for key, each in ended.items()}[ADDRESS] == "still-waiting"
+    assert cluster.get("apps/v1", "Deployment", "queues", "default") is not None
+    path.write_text(path.read_text().replace("image: closed.test/tool:1", "image: tool:1"))
+    leaving.applied()
+    assert jobs(cluster) == {}, "what the ended removal left is gone"
+    assert leaving.item(ADDRESS).steps == (), "the ended removal leaves nothing to do"
+    leaving.applied(destroy=True)
+    assert jobs(cluster) == {}
+
+
+def test_hooks_of_the_removal_that_the_site_no_longer_names_are_forgotten(leaving, cluster):
+    leaving.applied()
+    it = leaving.resources["manifests"]["queues"]
+    it["skip_hooks"], it["run_hooks"] = it["run_hooks"], []
+    assert leaving.titles(ADDRESS)[-1] == "note in bfinfra-manifests-queues what was applied"
+    leaving.applied()
+    leaving.applied(destroy=True)
+    assert cluster.get("v1", "ConfigMap", "bfinfra-manifests-queues", "default") is None
 
 
 def test_a_hook_that_the_chart_does_not_have_is_named(site):

@@ -341,7 +341,8 @@ PLACES = replace(
     ),
 )
 ON, OFF = [Reconfigure], [Stop, Reconfigure, Start]
-V100, ROCE = "grid_v100d-16c", {"network": "roce", "type": "pvrdma"}
+V100, T4 = "grid_v100d-16c", "grid_t4-16c"
+ROCE = {"network": "roce", "type": "pvrdma"}
 
 
 @pytest.mark.parametrize(
@@ -683,9 +684,10 @@ def test_one_with_pvrdma_and_cloud_init(sandbox, tmp_path):
     assert {str(i.key): {c.field for c in i.named} for i in plan(path, sandbox).pending} == {
         "virtual_machine/sckubw01": {"cloud_init.user_data"}
     }
+    site["host_graphics"] = {"vgpu": {"hosts": ["esx1.small.test"], "type": "sharedDirect"}}
     machine |= {
         "adapters": [{"network": "high-speed"}],
-        "vgpus": [V100],
+        "vgpus": [T4],
         "disks": {"scsi1:0": {"size": "50GiB"}},
     }
     path.write_text(yaml.safe_dump(site))
@@ -700,7 +702,7 @@ def test_one_with_pvrdma_and_cloud_init(sandbox, tmp_path):
         assert (type(card), card.backing.port.portgroupKey, gpu.backing.vgpu) == (
             vim.vm.device.VirtualVmxnet3,
             si.content.searchIndex.FindByInventoryPath("/dc/network/high-speed").key,
-            V100,
+            T4,
         )
         assert disks(vm) == {(1, 0): (50, "local")}
     assert plan(path, sandbox).pending == ()

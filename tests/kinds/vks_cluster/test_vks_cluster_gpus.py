@@ -79,3 +79,24 @@ def test_a_host_without_known_cards_that_the_site_is_about_to_share_leaves_the_s
 
 def test_hosts_without_known_profiles_refuse_nothing() -> None:
     assert found(0, count=9) == []
+
+
+def told(**autoscale: int) -> list[Conflict]:
+    """What the site's file says of what the autoscaler is told."""
+    pool = {"vm_class": "h100-40c", "autoscale": {"max": 2, **autoscale}}
+    key = Key("vks_cluster", "ml-01")
+    mine = {key: Spec.model_validate({**SITE["vks_cluster"]["ml-01"], "workers": {"gpu": pool}})}
+    own = Key("vm_class", "h100-40c")
+    return [*Spec.conflicts(mine, {**mine, own: VmClass.model_validate(SITE["vm_class"]["h100-40c"])})]
+
+
+def test_an_autoscaler_that_is_not_told_of_gpus_is_a_warning_for_an_empty_pool() -> None:
+    [warning] = told(min=0)
+    assert warning.what == "the autoscaler starts no node of the empty pool for pods that ask for GPUs"
+    assert (warning.stops, warning.next) == (False, "write gpus: 1")
+    assert told(min=1) == told(min=0, gpus=1) == []
+
+
+def test_an_autoscaler_that_is_told_of_other_gpus_is_refused() -> None:
+    [conflict] = told(min=1, gpus=2)
+    assert (conflict.at.field, conflict.stops) == ("workers.gpu.autoscale.gpus", True)

@@ -105,7 +105,8 @@ class Spec(resource.Spec):
     """
     run_hooks: tuple[Hook, ...] = ()
     """Hooks of the chart that run before or after the objects are applied, as Job/name: on the first apply
-    those of installs, on each later change of the rendering those of upgrades.
+    those of installs, on each later change of the rendering those of upgrades. Those of removals run when the
+    objects are deleted, as the last apply noted them.
     """
     wait: Literal["ready", "served"] = "ready"
     """What apply waits for: ready, until everything is ready; served, until the cluster serves the types that

@@ -60,8 +60,13 @@ class VksClusters(WorkloadClusters):
             count = pool.get("replicas")
             if live is None:
                 self._cluster.create(self._deployment(thing, pool), CONTROLLER)
-            elif count is not None and dig(live, "spec", "replicas") != count:
+                continue
+            if count is not None and dig(live, "spec", "replicas") != count:
                 self._cluster.change(live, functools.partial(_scale, count), CONTROLLER)
+            had = dig(live, "metadata", "annotations", default={})
+            notes = {**dig(pool, "metadata", "annotations", default={}), **_own(had)}
+            if notes != had:
+                self._cluster.change(live, functools.partial(_note, notes), CONTROLLER)
         for name, live in known.items():
             if name not in [pool["name"] for pool in listed]:
                 self._cluster.remove(live)
@@ -232,6 +237,14 @@ def note_gone(deployment: Object, numbers: Iterable[int]) -> None:
     """Note them."""
     notes = deployment["metadata"].setdefault("annotations", {})
     notes[GONE] = json.dumps(sorted(set(numbers)))
+
+
+def _own(notes: Object) -> Object:
+    return {GONE: notes[GONE]} if GONE in notes else {}
+
+
+def _note(notes: Object, deployment: Object) -> None:
+    deployment["metadata"]["annotations"] = notes
 
 
 def _scale(count: int, deployment: Object) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from bfinfra.backends.kubernetes.marks import SITE, site_of
 from bfinfra.kinds.cluster.base.rendered.differ import AS_RENDERED, field_changes
-from bfinfra.kinds.cluster.base.rendered.hooks import AFTER, BEFORE, Hook
+from bfinfra.kinds.cluster.base.rendered.hooks import AFTER, BEFORE, Hook, of_ended_removal, removal_steps
 from bfinfra.kinds.cluster.base.rendered.hooks import steps as hook_steps
 from bfinfra.kinds.cluster.base.rendered.immutable import needs_replacement
 from bfinfra.kinds.cluster.base.rendered.objects import (
@@ -18,10 +18,12 @@ from bfinfra.kinds.cluster.base.rendered.objects import (
     PRECIOUS,
     WORKLOADS,
     Id,
+    group_of,
     order,
 )
 from bfinfra.kinds.cluster.base.rendered.readiness import readiness
 from bfinfra.kinds.cluster.base.rendered.rendering import Rendering
+from bfinfra.kinds.cluster.base.rendered.state import EVENTS as REMOVAL
 from bfinfra.kinds.cluster.base.rendered.state import State, Thing, record_name
 from bfinfra.kinds.cluster.base.rendered.steps import (
     AwaitObjects,
@@ -31,6 +33,7 @@ from bfinfra.kinds.cluster.base.rendered.steps import (
     CreateAndWait,
     Define,
     Delete,
+    DropHook,
     Extend,
     Fields,
     Forget,
@@ -68,12 +71,16 @@ def steps(
         "cluster": spec.cluster,
         "home": home,
         "objects": rendering.objects,
+        "name": name,
     }
     noted = state.record if state is not None and state.record and not state.record.going else None
     file = compare.changes(spec, state.mark if state else None)
+    removal = bool(rendering.removal or (noted and noted.removal))
     if noted is None:
         lost = (Change("record", None, AS_RENDERED),) if state else ()
-        yield Begin(**record, mark=context.mark, types=rendering.types, changes=(*lost, *file))
+        yield Begin(
+            **record, mark=context.mark, types=rendering.types, removal=removal, changes=(*lost, *file)
+        )
     elif further := {*rendering.types} - {*noted.types}:
         every = (*noted.types, *further)
         known = tuple(sorted({*rendering.objects, *(noted.objects or ())}))
@@ -83,6 +90,8 @@ def steps(
     run = partial(
         hook_steps, hooks=[Hook(each) for each in rendering.hooks.values()], rendered=rendering.digest
     )
+    for each in of_ended_removal(state) if state else ():
+        yield DropHook(**place, objects=(each,), changes=(Change(str(each), "of a removal", None),))
     yield from run(BEFORE, state=state, place={**record, **place})
     changed = list(_changed(place, rendering, state))
     yield from changed
@@ -99,25 +108,32 @@ def steps(
         or noted.mark.applied != mark.applied
         or {*noted.types} != {*rendering.types}
         or noted.objects not in (None, rendering.objects)
+        or noted.removal != rendering.removal
+        or any(noted.hooks.get(event) for event in REMOVAL)
         or changed
         or pruned
     ):
-        yield Commit(**record, mark=mark, types=rendering.types, changes=file)
+        yield Commit(**record, mark=mark, types=rendering.types, removal=removal, changes=file)
 
 
 def gone(name: str, state: State, context: PlanContext) -> Iterator[Step]:
     """The steps that delete everything: first objects of defined types, while their controllers run, then the
-    others, the definitions, the record.
+    others, the definitions, the record; with the hooks of the removal before and after.
     """
     kind = context.mark.address.partition("/")[0]
     place: Fields = {"name": name, "cluster": state.cluster, "home": state.home, "mark": context.mark}
-    for group in _groups(state.things, backwards=True):
+    around: Fields = {**place, "record": record_name(kind, name)}
+    before, after = (list(removal_steps(event, state, around)) for event in REMOVAL)
+    yield from before
+    own = {each for step in (*before, *after) if isinstance(step, Objects) for each in step.objects}
+    for group in _groups([each for each in state.things if each not in own], backwards=True):
         # an object that waits for its controller is deleted again, which waits for it, too
         left = tuple(
             each for each in group if not state.things[each].going or each.stage in (CUSTOM, DEFINITIONS)
         )
         if left:
             yield Delete(**place, objects=left)
+    yield from after
     if state.record is not None and not state.record.going:
         yield Forget(
             record=record_name(kind, name), namespace=state.namespace, cluster=state.cluster, home=state.home
@@ -234,3 +250,17 @@ def _step(of: type[Objects], place: Fields, objects: dict[Id, tuple[Change, ...]
 def refused(field: str, why: str) -> Refusal:
     """A rendering that can't be made."""
     return Refusal("its objects can't be rendered", field=field, why=why, next="nothing was written")
+
+
+def all_known(rendering: Rendering, field: str, context: PlanContext) -> None:
+    """Raises Refusal for a type that neither the cluster nor the site defines, as far as known."""
+    defined = {
+        f"{group}/{kind}"
+        for other in (context.facts or {}).values()
+        if isinstance(other, Rendering)
+        for group, kind in other.defined
+    }
+    for each in rendering.unknown:
+        api, _, kind = each.partition(" ")
+        if f"{group_of(api)}/{kind}" not in defined:
+            raise refused(field, f"the cluster has no {kind} of {api}, and no definition of it is rendered")

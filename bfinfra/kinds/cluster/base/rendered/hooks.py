@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from bfinfra.backends.words import safe
 from bfinfra.kinds.cluster.base.pods import job_phase
 from bfinfra.kinds.cluster.base.rendered.objects import RENDERED, Id, Manifest, digest, id_of, order
 from bfinfra.kinds.cluster.base.rendered.objects import hooks as events
+from bfinfra.kinds.cluster.base.rendered.state import EVENTS as REMOVAL
 from bfinfra.kinds.cluster.base.rendered.state import State, Thing
-from bfinfra.kinds.cluster.base.rendered.steps import AwaitHook, DropHook, Fields, NoteHooks, RunHook
+from bfinfra.kinds.cluster.base.rendered.steps import (
+    AwaitHook,
+    DropHook,
+    Fields,
+    NoteHooks,
+    NoteRemovalHooks,
+    RunHook,
+    RunRemovalHook,
+)
 from bfinfra.model.compare import Change
 from bfinfra.model.errors import Refusal
 from bfinfra.model.records import dataclass
@@ -61,9 +71,11 @@ class Hook:
 
 def refused(manifest: Manifest) -> str:
     """Return why bfinfra can't run a hook, or ""."""
-    return (
-        "" if {*events(manifest)} & {*EVENTS.values()} else "bfinfra only runs hooks of installs and upgrades"
-    )
+    when = {*events(manifest)}
+    if when & {*REMOVAL} and manifest["kind"] == "Secret":
+        return "until the removal its content would be readable in the record"
+    runs = when & {*EVENTS.values(), *REMOVAL}
+    return "" if runs else "bfinfra only runs hooks of installs, upgrades and removals"
 
 
 def described(manifest: Manifest) -> str:
@@ -104,7 +116,8 @@ def steps(
     home = {name: place[name] for name in ("name", "cluster", "home", "mark")}
     if mine and noted != rendered:
         for hook in mine:
-            yield from _one(hook, phase, rendered, things.get(hook.id), home)
+            run = run_of(phase, rendered)
+            yield from _one(hook, run, things.get(hook.id), home, partial(RunHook, phase=phase))
         yield NoteHooks(
             record=place["record"],
             namespace=place["namespace"],
@@ -121,9 +134,50 @@ def steps(
             yield DropHook(**home, objects=(hook.id,), changes=(Change(str(hook.id), "ran", None),))
 
 
-def _one(hook: Hook, phase: str, rendered: str, thing: Thing | None, home: Fields) -> Iterator[Step]:
+def of_removal(hooks: Iterable[Manifest]) -> tuple[Manifest, ...]:
+    """The hooks that run when the objects are deleted, as the record has them."""
+    return tuple(each for each in hooks if {*events(each)} & {*REMOVAL})
+
+
+def removal_manifest(each: Id, event: str, hooks: Sequence[Manifest]) -> Manifest:
+    """A hook of a removal as it is sent, without its mark. `hooks`: those of the record, as the chart may not
+    be there any more.
+    """
+    found = {id_of(hook): hook for hook in hooks}[each]
+    metadata = found["metadata"]
+    notes = {**(metadata.get("annotations") or {}), RENDERED: run_of(event, digest_of(hooks))}
+    return {**found, "metadata": {**metadata, "annotations": notes}}
+
+
+def removal_steps(event: str, state: State, place: Fields) -> Iterator[Step]:
+    """The steps of the hooks of one event of a removal: each in its order, the note that they ran, and the
+    deletion of what they left. () if there is none. Raises Refusal for an object of others.
+    """
+    hooks = state.record.removal if state.record is not None and not state.record.going else ()
+    mine = sorted((Hook(each) for each in hooks if event in events(each)), key=lambda hook: hook.order)
+    if state.record is None or not mine:
+        return
+    rendered = digest_of(hooks)
+    home = {name: place[name] for name in ("name", "cluster", "home", "mark")}
+    record: Fields = {"record": place["record"], "namespace": state.namespace}
+    noted = state.record.hooks.get(event) == rendered
+    if not noted:
+        make = partial(RunRemovalHook, phase=event, **record)
+        for hook in mine:
+            yield from _one(hook, run_of(event, rendered), state.things.get(hook.id), home, make)
+        yield NoteRemovalHooks(
+            **record, cluster=place["cluster"], home=place["home"], phase=event, rendered=rendered
+        )
+    for hook in reversed(mine):
+        if not noted or hook.id in state.things:
+            yield DropHook(**home, objects=(hook.id,), changes=(Change(str(hook.id), "ran", None),))
+
+
+def _one(
+    hook: Hook, run: str, thing: Thing | None, home: Fields, make: Callable[..., Step]
+) -> Iterator[Step]:
+    """The steps of one hook. `run`: the phase and rendering that it runs for."""
     changes = (Change(str(hook.id), None, f"runs: {described(hook.manifest)}"),)
-    run = run_of(phase, rendered)
     if thing is not None and (thing.mark is None or thing.mark.owner != home["mark"].owner):
         raise Refusal(
             f"the cluster has {hook.id} already, which a hook would replace",
@@ -136,7 +190,7 @@ def _one(hook: Hook, phase: str, rendered: str, thing: Thing | None, home: Field
         return
     if thing is not None:
         yield DropHook(**home, objects=(hook.id,), changes=(Change(str(hook.id), "of an earlier run", None),))
-    yield RunHook(**home, objects=(hook.id,), phase=phase, changes=changes)
+    yield make(**home, objects=(hook.id,), changes=changes)
 
 
 def finished(each: Id, thing: Thing) -> bool:
@@ -168,8 +222,29 @@ def unfinished(state: State) -> dict[Id, Thing]:
     return {
         each: thing
         for each, thing in state.things.items()
-        if events(thing.manifest) and not _crd(thing) and _ran_for(thing) not in done
+        if events(thing.manifest)
+        and not _crd(thing)
+        and not _of_removal(thing)
+        and _ran_for(thing) not in done
     }
+
+
+def of_ended_removal(state: State) -> list[Id]:
+    """The objects of hooks of a removal that somebody ended, so that the objects stay."""
+    return [each for each, thing in state.things.items() if _of_removal(thing)]
+
+
+def _of_removal(thing: Thing) -> bool:
+    return _ran_for(thing).partition(" ")[0] in REMOVAL
+
+
+def unfinished_of_removal(state: State) -> dict[Id, Thing]:
+    """The objects of hooks of a removal that has begun, until it is noted that they ran."""
+    if state.record is None:
+        return {}
+    rendered = digest_of(state.record.removal)
+    runs = {run_of(each, rendered) for each in REMOVAL if state.record.hooks.get(each) != rendered}
+    return {each: thing for each, thing in state.things.items() if _ran_for(thing) in runs}
 
 
 def _crd(thing: Thing) -> bool:

@@ -12,12 +12,25 @@ from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.kinds.cluster.base.kubernetes_objects import Existing, KubernetesObjects
 from bfinfra.kinds.cluster.base.objects import Object, Place, place_of
 from bfinfra.kinds.cluster.base.rendered import decide
-from bfinfra.kinds.cluster.base.rendered.hooks import run_of, unfinished
-from bfinfra.kinds.cluster.base.rendered.objects import DEFINITION, RENDERED, Id, digest, group_of
+from bfinfra.kinds.cluster.base.rendered.hooks import (
+    removal_manifest,
+    run_of,
+    unfinished,
+    unfinished_of_removal,
+)
+from bfinfra.kinds.cluster.base.rendered.objects import DEFINITION, RENDERED, Id, digest
 from bfinfra.kinds.cluster.base.rendered.readiness import readiness
 from bfinfra.kinds.cluster.base.rendered.rendering import Namespaced, Rendering
 from bfinfra.kinds.cluster.base.rendered.rights import of_types
-from bfinfra.kinds.cluster.base.rendered.state import HOOKS, State, record_name, record_of, state_of
+from bfinfra.kinds.cluster.base.rendered.state import (
+    HOOKS,
+    State,
+    record_name,
+    record_of,
+    removal_data,
+    removal_of,
+    state_of,
+)
 from bfinfra.kinds.cluster.base.rendered.steps import (
     STEPS,
     AwaitHook,
@@ -32,6 +45,7 @@ from bfinfra.kinds.cluster.base.rendered.steps import (
     Prune,
     Replace,
     RunHook,
+    RunRemovalHook,
     Update,
 )
 from bfinfra.kinds.cluster.base.rendered.survey import (
@@ -139,7 +153,7 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
             why = str(result) if result is not None else "its cluster was not read"
             raise decide.refused(cls.source(spec), why)
         if not spec.after:
-            _all_known(result, cls.source(spec), context)
+            decide.all_known(result, cls.source(spec), context)
         return tuple(decide.steps(name, spec, result, state, context))
 
     @staticmethod
@@ -160,13 +174,16 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
         return of_types(found)
 
     def ready(self, spec: S, state: State) -> Readiness:
-        """Ready when all objects that exist are, and the cluster serves the types that they define."""
-        if spec is not None and (running := unfinished(state)):
+        """Ready when all objects that exist are, and the cluster serves the types that they define; on a
+        removal, when none is being deleted.
+        """
+        running = unfinished(state) if spec is not None else unfinished_of_removal(state)
+        if running:
             answers = (readiness(each, thing.manifest) for each, thing in running.items())
             return next((each for each in answers if each != READY), READY)
-        patient = spec is None or getattr(spec, "wait", "ready") == "ready"
+        patient = getattr(spec, "wait", "ready") == "ready"
         for each, thing in state.things.items():
-            if not patient and each.type != DEFINITION and not thing.going:
+            if ((not patient and each.type != DEFINITION) or spec is None) and not thing.going:
                 continue
             found = readiness(each, thing.manifest)
             if found != READY:
@@ -196,6 +213,8 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
         match step:
             case Begin(home=Endpoint() as home):
                 manifest = marked(step.manifest(), step.mark)
+                if step.removal:
+                    manifest["data"] |= removal_data(self._rendering(step.name).removal)
                 if type(step) is Begin:
                     self._clusters.at(home).create(manifest)
                 else:
@@ -213,6 +232,9 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
 
     def _run_one(self, step: Objects, cluster: ClusterClient, each: Id) -> None:
         match step:
+            case RunRemovalHook():
+                (record,) = cluster.find("v1", "ConfigMap", [(step.namespace, step.record)])
+                cluster.create(marked(removal_manifest(each, step.phase, removal_of(record)), step.mark))
             case Create():
                 cluster.create(self._manifest(step, each))
             case Update():
@@ -229,13 +251,17 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
                 raise AssertionError(step)
 
     def _manifest(self, step: Objects, each: Id) -> dict[str, Any]:
-        result = self._results[step.name]
-        assert isinstance(result, Rendering)
+        result = self._rendering(step.name)
         manifest = (result.hooks if isinstance(step, RunHook) else result.manifests)[each]
         found = marked(manifest, step.mark)
         noted = run_of(step.phase, result.digest) if isinstance(step, RunHook) else digest(manifest)
         found["metadata"]["annotations"][RENDERED] = noted
         return found
+
+    def _rendering(self, name: str) -> Rendering:
+        result = self._results[name]
+        assert isinstance(result, Rendering)
+        return result
 
     def _api(self, name: str, each: Id) -> str:
         """The version of its type that the last survey listed."""
@@ -364,19 +390,3 @@ def _patch(cluster: ClusterClient, manifest: Mapping[str, Any]) -> None:
 
 def _namespace(spec: Any, needs: Mapping[Key, ResolvedRef]) -> str:
     return real_name(spec.namespace, spec.cluster, needs.get(Key("namespace", spec.namespace)))
-
-
-def _all_known(rendering: Rendering, field: str, context: PlanContext) -> None:
-    """Raises Refusal for a type that neither the cluster nor the site defines, as far as known."""
-    defined = {
-        f"{group}/{kind}"
-        for other in (context.facts or {}).values()
-        if isinstance(other, Rendering)
-        for group, kind in other.defined
-    }
-    for each in rendering.unknown:
-        api, _, kind = each.partition(" ")
-        if f"{group_of(api)}/{kind}" not in defined:
-            raise decide.refused(
-                field, f"the cluster has no {kind} of {api}, and no definition of it is rendered"
-            )

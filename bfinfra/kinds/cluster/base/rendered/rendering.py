@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
 
-from bfinfra.kinds.cluster.base.rendered.hooks import described, digest_of, refused
+from bfinfra.kinds.cluster.base.rendered.hooks import described, digest_of, of_removal, refused
 from bfinfra.kinds.cluster.base.rendered.objects import (
     CLUSTER_WIDE,
     Id,
@@ -68,6 +68,11 @@ class Rendering:
     def digest(self) -> str:
         """The digest of all objects and hooks."""
         return digest_of((*self.manifests.values(), *self.hooks.values()))
+
+    @property
+    def removal(self) -> tuple[Manifest, ...]:
+        """The hooks that run when the objects are deleted."""
+        return of_removal(self.hooks.values())
 
     @property
     def defined(self) -> frozenset[tuple[str, str]]:

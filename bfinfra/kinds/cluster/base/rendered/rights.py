@@ -28,6 +28,8 @@ def of_types(rendering: Rendering) -> Iterator[tuple[Use, Right]]:
     if rendering.hooks:
         yield Use.APPLY, may("delete", resources, PLACE)
     yield Use.DESTROY, may("get list delete", resources, PLACE)
+    if rendering.removal:
+        yield Use.DESTROY, may("create", resources, PLACE)
     for resource in (f"{each.lower()}s.{RBAC}" for each in ROLES if (RBAC, each) in rendering.apis):
         yield Use.APPLY, may("escalate bind", resource, PLACE)
     if rendering.unknown:

@@ -17,6 +17,10 @@ from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 
+REMOVAL = "removal"
+"""The record's key for the hooks that run when the objects are deleted."""
+EVENTS = ("pre-delete", "post-delete")
+"""Helm's events around the deletion of the objects."""
 HOOKS = "hooks-"
 """The record's key for a phase of hooks begins so."""
 
@@ -46,6 +50,8 @@ class Record:
     going: bool = False
     hooks: Mapping[str, str] = field(default_factory=dict)
     """Phase → digest of the rendering whose hooks ran."""
+    removal: tuple[Object, ...] = field(default=(), repr=False)
+    """The hooks that run when the objects are deleted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +81,8 @@ def record_of(obj: Object) -> Record:
         else tuple(Id(*map(str, each)) for each in places if isinstance(each, list) and len(each) == 4)
     )
     ran = {key.removeprefix(HOOKS): str(value) for key, value in data.items() if key.startswith(HOOKS)}
-    return Record(mark_of(obj), known, objects, bool(obj["metadata"].get("deletionTimestamp")), ran)
+    going = bool(obj["metadata"].get("deletionTimestamp"))
+    return Record(mark_of(obj), known, objects, going, ran, removal_of(obj))
 
 
 def _list(data: Mapping[str, str], key: str) -> list[object] | None:
@@ -84,6 +91,16 @@ def _list(data: Mapping[str, str], key: str) -> list[object] | None:
     except ValueError:
         return None
     return found if isinstance(found, list) else None
+
+
+def removal_data(hooks: Iterable[Object]) -> dict[str, str]:
+    """What a record has of the hooks of the removal: those, and that none ran yet."""
+    return {REMOVAL: json.dumps([*hooks]), **{f"{HOOKS}{event}": "" for event in EVENTS}}
+
+
+def removal_of(obj: Object) -> tuple[Object, ...]:
+    """The hooks of the removal in a record."""
+    return tuple(each for each in _list(obj.get("data") or {}, REMOVAL) or () if isinstance(each, dict))
 
 
 def state_of(

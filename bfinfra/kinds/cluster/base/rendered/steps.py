@@ -30,12 +30,15 @@ class Begin(Step):
     namespace: str
     cluster: str
     home: Endpoint | Unknown
+    name: str
     mark: Mark
     types: tuple[str, ...]
     objects: tuple[Id, ...]
+    removal: bool = False
+    """Whether the hooks of the removal are noted, too: they are sent from what was rendered last."""
 
     def manifest(self) -> dict[str, Any]:
-        """The record."""
+        """The record, without hooks."""
         return {
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -144,6 +147,17 @@ class RunHook(Create):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunRemovalHook(Create):
+    """run the chart's {phase} hook objects in {cluster}, and wait until it has finished"""
+
+    waits_ready = True
+    uses = (Use.DESTROY,)
+    phase: str
+    record: str
+    namespace: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class AwaitHook(Objects):
     """wait until the chart's hook objects in {cluster} has finished"""
 
@@ -179,6 +193,13 @@ class NoteHooks(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
+class NoteRemovalHooks(NoteHooks):
+    """note in {record} that the {phase} hooks have run"""
+
+    uses = (Use.DESTROY,)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Forget(Step):
     """delete the record {record} from namespace {namespace} of {cluster}"""
 
@@ -196,8 +217,10 @@ STEPS: tuple[type[Step], ...] = (
     Begin,
     Extend,
     RunHook,
+    RunRemovalHook,
     AwaitHook,
     NoteHooks,
+    NoteRemovalHooks,
     DropHook,
     AwaitObjects,
     Define,
