@@ -5,6 +5,7 @@ The kind is wired by hand, as no peer has supervisor namespaces.
 from __future__ import annotations
 
 import base64
+import contextlib
 import fcntl
 import json
 import os
@@ -22,6 +23,7 @@ from peers.spaces import Engine
 from peers.vks_class import CLUSTER_API, FIRST, NEXT, known, rewriting, service
 
 from bfinfra.backends.kubernetes import Clusters
+from bfinfra.backends.transport import Middleware
 from bfinfra.kinds.supervisor.vks_cluster.kind import VksCluster
 from bfinfra.model.refs import Key
 from bfinfra.sandbox.kubernetes.vks.offered import PUBLIC
@@ -34,6 +36,12 @@ LONG = 180  # seconds that a cluster of machines in memory may take on a busy ma
 
 @pytest.fixture(scope="module")
 def cluster_api(peers: Peers) -> Iterator[Peers]:
+    with running(peers) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def running(peers: Peers) -> Iterator[Peers]:
     """Cluster API on an API server of its own, with the classes; one at a time on a machine."""
     environment = {**os.environ, "KUBE_BIN": str(peers.bin)}
     script = str(HERE / "capi.sh")
@@ -95,26 +103,13 @@ def probe(**more: Any) -> dict[str, Any]:
 
 
 class Site(Engine):
-    """The site file in a namespace of its own."""
+    """The site file, in the namespace of this ending."""
 
     name = "vks_cluster"
 
-    def __init__(self, folder: Path, peers: Peers) -> None:
-        super().__init__(SPECS / "peers/vks.yaml", folder, peers, uuid.uuid4().hex[:8])
+    def __init__(self, folder: Path, peers: Peers, own: str, *middleware: Middleware) -> None:
+        super().__init__(SPECS / "peers/vks.yaml", folder, peers, own, *middleware)
         self.peers = peers
-        peers.kubectl("create", "namespace", self.space)
-        small = {
-            "apiVersion": "vmoperator.vmware.com/v1alpha1",
-            "kind": "VirtualMachineClass",
-            "metadata": {"name": "best-effort-small", "namespace": self.space},
-        }
-        quota = {
-            "apiVersion": "v1",
-            "kind": "ResourceQuota",
-            "metadata": {"name": "storage", "namespace": self.space},
-            "spec": {"hard": {"gold.storageclass.storage.k8s.io/requests.storage": "1Ti"}},
-        }
-        put(peers, [small, quota])
 
     def made(self, clusters: Clusters) -> VksCluster:
         return VksCluster(clusters)
@@ -164,11 +159,33 @@ class Site(Engine):
 
 @pytest.fixture
 def site(cluster_api: Peers, tmp_path: Path) -> Iterator[Site]:
-    site = Site(tmp_path, cluster_api)
-    yield site
-    site.close()
-    cluster_api.kubectl("delete", "cluster", "--all", "-n", site.space, f"--timeout={LONG}s")
-    cluster_api.kubectl("delete", "namespace", site.space, "--wait=false")
+    with placed(cluster_api, tmp_path) as site:
+        yield site
+
+
+@contextlib.contextmanager
+def placed(peers: Peers, folder: Path) -> Iterator[Site]:
+    """The site in a namespace of its own, which ends with its clusters."""
+    site = Site(folder, peers, uuid.uuid4().hex[:8])
+    peers.kubectl("create", "namespace", site.space)
+    small = {
+        "apiVersion": "vmoperator.vmware.com/v1alpha1",
+        "kind": "VirtualMachineClass",
+        "metadata": {"name": "best-effort-small", "namespace": site.space},
+    }
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "storage", "namespace": site.space},
+        "spec": {"hard": {"gold.storageclass.storage.k8s.io/requests.storage": "1Ti"}},
+    }
+    put(peers, [small, quota])
+    try:
+        yield site
+    finally:
+        site.close()
+        peers.kubectl("delete", "cluster", "--all", "-n", site.space, f"--timeout={LONG}s")
+        peers.kubectl("delete", "namespace", site.space, "--wait=false")
 
 
 def test_a_cluster_lives_on_cluster_api(site: Site) -> None:

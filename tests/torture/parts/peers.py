@@ -5,7 +5,8 @@ sent or after its answer came. On kube-apiserver, kubectl counts the objects wit
 a new one for each trial, govc counts virtual machines. The plan must be empty in the end. Two applies at once
 are two processes with two state folders. A Tanzu cluster is created, scaled and deleted on kube-apiserver
 with the supervisor's resource definition and a small controller. It is killed at each write, and the next run
-must finish: one cluster, or none. A rendering with hooks is killed at each write, those of its hooks too.
+must finish: one cluster, or none. The same on real Cluster API, where a `vks_cluster` is upgraded over two minor
+versions, too. A rendering with hooks is killed at each write, those of its hooks too.
 vcsim accepts two machines of one name (docs/explanation/flaws.md), so two
 applies at once are tried on kube-apiserver only.
 """
@@ -23,7 +24,7 @@ from peers.found import Peers
 from peers.site_files import SiteFile, all_are
 from peers.sites import names
 from peers.test_vcsim import guest_starts
-from torture import hooked, striking
+from torture import hooked, striking, vks
 from torture.counting import Count, Effort, spread
 
 from bfinfra.backends.transport import Middleware
@@ -56,6 +57,8 @@ def counts(effort: Effort) -> Iterator[Count]:
         yield from spread(work, trials, effort) if effort.wants(line) else ()
     if effort.wants(TANZU):
         yield tanzu(effort)
+    if effort.wants(vks.LINE):
+        yield vks.count(effort, effort.peers)
     # beside a share run tests of charts, and webhooks of one of them hold the Jobs of the whole cluster
     if effort.wants(HOOKED) and (effort.only or not effort.share):
         yield with_hooks(effort)
