@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import shutil
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -198,3 +199,73 @@ def test_an_operator_from_its_manifest_is_upgraded(site: SiteFile, peers: Peers)
     peers.kubectl("rollout", "restart", "deployment/mpi-operator", "-n", "mpi-operator")
     assert site.changes() == {}
     assert image.endswith("0.8.0")
+
+
+HOOKS = {"save": ("pre-delete", -1), "drain": ("pre-delete", 2), "sweep": ("post-delete", 0)}
+TEMPLATE = """\
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {{{{ .Release.Name }}}}-{name}
+  annotations: {{helm.sh/hook: {event}, helm.sh/hook-weight: "{weight}", helm.sh/hook-delete-policy: hook-succeeded}}
+spec:
+  backoffLimit: 0
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{{name: c, image: "tool:1", command: [go, {name}]}}]
+"""
+
+
+def leaving(site: SiteFile, peers: Peers) -> dict[str, str]:
+    """A chart with hooks of its removal, packed by helm, as the site names it."""
+    folder = site.folder / "leaving"
+    (folder / "templates").mkdir(parents=True)
+    (folder / "Chart.yaml").write_text("apiVersion: v2\nname: leaving\nversion: 1.0.0\n")
+    settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {mode: fair}\n"
+    (folder / "templates/settings.yaml").write_text(settings)
+    for name, (event, weight) in HOOKS.items():
+        text = TEMPLATE.format(name=name, event=event, weight=weight)
+        (folder / f"templates/{name}.yaml").write_text(text)
+    run([str(peers.bin / "helm"), "package", str(folder), "--destination", str(folder)], {})
+    archive = folder / "leaving-1.0.0.tgz"
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    return {"file": "leaving/leaving-1.0.0.tgz", "digest": f"sha256:{digest}"}
+
+
+def ended(peers: Peers, space: str) -> list[str]:
+    """The Jobs that ended well, in the order in which they did, by the API server's events."""
+    listed = json.loads(peers.kubectl("get", "events", "-n", space, "-o", "json"))["items"]
+    done = [
+        each for each in listed if each["reason"] == "Completed" and each["involvedObject"]["kind"] == "Job"
+    ]
+    in_order = sorted(done, key=lambda each: int(each["metadata"]["resourceVersion"]))
+    return [each["involvedObject"]["name"] for each in in_order]
+
+
+def test_hooks_of_a_removal_run_in_order_when_the_chart_is_gone(site: SiteFile, peers: Peers) -> None:
+    it, space = site.given["manifests"]["it"], uuid.uuid4().hex[:8]
+    it |= {
+        "chart": leaving(site, peers),
+        "release": "gone",
+        "run_hooks": [f"Job/gone-{each}" for each in HOOKS],
+    }
+    it["namespace"] = f"leaving-{space}"
+    site.given["namespace"] = {f"leaving-{space}": {"cluster": "k"}}
+    all_are(site.apply(deadline=120), "done", "kept")
+    assert ended(peers, f"leaving-{space}") == []
+    again = site.apply()
+    assert (again.writes, set(endings(again).values())) == (0, {"kept"})
+    shutil.rmtree(site.folder / "leaving")
+    del site.given["manifests"]
+    titles = [step.title() for step in site.plan().pending[0].steps]
+    ran = [title.partition(" hook Job ")[2].partition(" ")[0] for title in titles if title.startswith("run ")]
+    assert ran == [f"leaving-{space}/gone-{each}" for each in HOOKS]
+    settings = next(number for number, title in enumerate(titles) if "ConfigMap" in title)
+    last = next(number for number, title in enumerate(titles) if "post-delete hook" in title)
+    assert settings < last, "post-delete hooks come when the objects are gone"
+    all_are(site.apply(deadline=120), "done", "deleted", "kept")
+    assert ended(peers, f"leaving-{space}") == ["gone-save", "gone-drain", "gone-sweep"]
+    kinds = "jobs,configmaps"
+    label = f"bfinfra.io/site={site.given['site']}"
+    assert peers.kubectl("get", kinds, "-n", f"leaving-{space}", "-l", label, "-o", "name").split() == []
