@@ -80,6 +80,14 @@ def by_others(kube: Kube, rest: Rest) -> None:
     assert rest.call("PATCH", CLASS, {"cpu_count": 8}).status == 204
     space = {"vm_service_spec": {"vm_classes": [], "content_libraries": []}}
     assert rest.call("PATCH", "/api/vcenter/namespaces/instances/ml", space).status == 204
+    lazy(rest)
+
+
+def lazy(rest: Rest) -> None:
+    """The library no longer follows its publisher by itself, and takes all files at once."""
+    (library,) = rest.call("POST", "/api/content/library?action=find", {"name": "deep-learning"}).data
+    other = {"subscription_info": {"automatic_sync_enabled": False, "on_demand": False}}
+    assert rest.call("PATCH", f"/api/content/subscribed-library/{library}", other).status == 204
 
 
 DRIFT = {
@@ -93,6 +101,10 @@ DRIFT = {
     f"{MACHINE}: expose": "kubectl-edit",
     f"{MACHINE}: secrets": "",
     "vm_class/h100-40c: cpus": "",
+    "supervisor_namespace/ml: vm_classes": "",
+    "supervisor_namespace/ml: content_libraries": "",
+    "content_library/deep-learning: subscription.automatic_sync": "",
+    "content_library/deep-learning: subscription.on_demand": "",
 }
 
 

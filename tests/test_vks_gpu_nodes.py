@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from kinds.lifecycle import SPECS, apply, drift, endings, made
-from kube_api import until
 from rights.given import Kube, guest, supervisor
+from waiting import until
 
 from bfinfra import sandbox as sandboxes
 from bfinfra.sandbox import Running
@@ -150,9 +150,9 @@ def test_pods_raise_a_pool_to_its_most_and_no_further(site: Running, inside: Kub
     late = [f"train-{n}" for n in range(6) if phase(inside, f"train-{n}") == "Pending"]
     assert all("Insufficient nvidia.com/gpu" in waits(inside, each) for each in late)
     assert supervisor(site, "GPU").call("GET", POOL)["spec"]["replicas"] == 4
-    busy = {each["spec"]["nodeName"] for each in listed(inside, PODS) if "nodeName" in each["spec"]}
-    for each in listed(inside, PODS)[:2]:
-        inside.call("DELETE", f"{PODS}/{each['metadata']['name']}")
+    busy = {*gpu_nodes(inside)}
+    for each in [f"train-{n}" for n in range(6) if f"train-{n}" not in late][:2]:
+        inside.call("DELETE", f"{PODS}/{each}")
     until(lambda: all(phase(inside, each) == "Running" for each in late), LIMIT)
     assert set(gpu_nodes(inside)) == busy, "freed GPUs are used again"
 

@@ -15,6 +15,7 @@ from peers.found import Peers, run
 from pyVmomi import vim
 from rights.given import administrator
 from sandbox.asking import Rest
+from test_dlvm import lazy
 
 from bfinfra import sandbox as sandboxes
 from bfinfra.sandbox import Running
@@ -160,6 +161,8 @@ OF_MACHINE = {
     "supervisor_namespace/ml: vm_classes": "",
     "supervisor_namespace/ml: content_libraries": "",
     "supervisor_namespace/ml: storage.gold": "",
+    "content_library/deep-learning: subscription.automatic_sync": "",
+    "content_library/deep-learning: subscription.on_demand": "",
 }
 
 
@@ -184,6 +187,7 @@ def test_what_others_change_of_a_machine_is_named_and_mended(clients: Clients) -
     small = {"id": "small", "cpu_count": 2, "memory_MB": 4096}
     assert clients.rest.call("POST", CLASS.rpartition("/")[0], small).status in (201, 204)
     clients.govc("namespace.update", "-vmclass", "small", "ml")
+    lazy(clients.rest)
     seen = found(clients.sandbox, "dlvm")
     assert OF_MACHINE.items() <= seen.items(), seen
     mended(clients.sandbox, "dlvm")
