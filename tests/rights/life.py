@@ -31,7 +31,7 @@ class Life:
     others change after that, each followed by an apply. `reads_inside`: whether a plan reads in what exists
     already, so that the administrator creates it first; `before_plan`: what somebody deletes then;
     `hidden`: the lists of objects, as paths, that somebody takes the site's label off before a plan and a destroy: no list
-    has them, so that they are asked for by their names.
+    has them, so that they are asked for by their names. `unused`: rights that this life does not take.
     """
 
     example: Replacements = ()
@@ -42,6 +42,7 @@ class Life:
     reads_inside: bool = False
     before_plan: Callable[[Running], None] | None = None
     hidden: tuple[str, ...] = ()
+    unused: tuple[tuple[Use, str], ...] = ()
 
 
 @functools.cache

@@ -43,6 +43,7 @@ GIVEN = re.compile(
     re.MULTILINE,
 )
 PATH = re.compile(r"^/(api|apis/[^/]+)/[^/]+")
+CANNOT = re.compile(r"cannot (\w+) resource ")
 YOUNG = '/default: serviceaccount "default" not found'
 """Texts of a 403 for a pod in a new namespace, before its service account exists."""
 
@@ -57,7 +58,8 @@ def of_answer(response: httpx2.Response, request: httpx2.Request, what: str, ser
     if error is Busy:
         return Busy(what, server=server, why=why, retry_after=_retry_after(response, status))
     if error is Denied:
-        right, message = _right(request), str(status.get("message", ""))
+        message = str(status.get("message", ""))
+        right = _right(request, message)
         if GIVING in message:
             right = _giving(request)
             why = (
@@ -103,16 +105,19 @@ def malformed(what: str, server: str, why: object) -> Malformed:
     return Malformed(what, server=server, why=safe(why), next="check that this address is a Kubernetes API")
 
 
-def _right(request: httpx2.Request) -> str:
-    """The requested right as RBAC names it: `create secrets in namespace default`; "" for a path that is no
-    resource.
+def _right(request: httpx2.Request, message: str) -> str:
+    """The missing right as RBAC names it: `create secrets in namespace default`; "" for a path that is no
+    resource. The server's message has the verb, which a method doesn't always tell: who applies an object
+    that isn't there needs `create`.
     """
     rest = PATH.sub("", request.url.path).strip("/").split("/")
     space, rest = (rest[1], rest[2:]) if rest[0] == "namespaces" and len(rest) > 2 else ("", rest)
-    reading = "get" if len(rest) > 1 else "watch" if "watch" in request.url.params else "list"
+    reading = "get" if len(rest) > 1 else "list"
     verb = {"GET": reading, "POST": "create", "PATCH": "patch", "PUT": "update", "DELETE": "delete"}.get(
         request.method, ""
     )
+    if verb and (named := CANNOT.search(message)):
+        verb = named[1]
     if not verb or not rest[0] or not PATH.match(request.url.path):
         return ""
     return safe(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -118,6 +119,9 @@ def _patch(
         if not request.params.get("fieldManager"):
             cause = Cause("FieldValueRequired", "Required value: is required for apply patch", "fieldManager")
             raise invalid("PatchOptions", "meta.k8s.io", "", [cause])
+        ask = ask_of(request)
+        if ask and not cluster.store.get(target.resource.key, target.namespace, target.name):
+            cluster.authorizer.require(options.user, replace(ask, verb="create"))
         thing, new = writer.apply(target, sent, options)
         return thing, 201 if new else 200
     if kind == MERGE:

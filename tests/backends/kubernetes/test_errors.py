@@ -59,3 +59,12 @@ def test_granting_rights_one_lacks_names_the_right_that_would_allow_it_and_those
         f"the right to {verb} is missing, or else all that the role gives, of which the account lacks "
         "get,list secrets; get deployments a; get /metrics"
     ) in message
+
+
+@pytest.mark.parametrize(("method", "verb"), [("GET", "watch"), ("PATCH", "create"), ("GET", "list")])
+def test_the_missing_right_is_the_one_that_the_server_names(method: str, verb: str) -> None:
+    message = f'jobs.batch is forbidden: User "u" cannot {verb} resource "jobs" in API group "batch" in the namespace "x"'
+    status = {"kind": "Status", "status": "Failure", "reason": "Forbidden", "message": message}
+    request = httpx2.Request(method, "https://c/apis/batch/v1/namespaces/x/jobs")
+    found = str(errors.of_answer(httpx2.Response(403, json=status), request, "GET jobs", "c"))
+    assert f"the right to {verb} jobs in namespace x is missing" in found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import httpx2
@@ -304,11 +306,12 @@ def test_an_older_server_lacks_what_came_later() -> None:
     assert Registry("v1.21.2").find("batch", "v1", "cronjobs")
 
 
-def test_roles_decide_and_reviews_tell(served: Served, http: httpx2.Client) -> None:
+@contextlib.contextmanager
+def robot(served: Served, http: httpx2.Client, rule: dict[str, Any]) -> Iterator[httpx2.Client]:
+    """An account of default's with one rule."""
     rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
-    rules = [{"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["mine"], "verbs": ["get"]}]
     http.post(f"{HOME}/serviceaccounts", json={"metadata": {"name": "robot"}})
-    http.post(f"{rbac}/roles", json={"metadata": {"name": "r"}, "rules": rules})
+    http.post(f"{rbac}/roles", json={"metadata": {"name": "r"}, "rules": [{"apiGroups": [""], **rule}]})
     http.post(
         f"{rbac}/rolebindings",
         json={
@@ -318,10 +321,16 @@ def test_roles_decide_and_reviews_tell(served: Served, http: httpx2.Client) -> N
         },
     )
     token = http.post(f"{HOME}/serviceaccounts/robot/token", json={"spec": {}}).json()["status"]["token"]
-    with served.http(token) as robot:
-        assert robot.get(f"{HOME}/secrets/mine").status_code == 404
-        denied = robot.get(f"{HOME}/secrets/other")
-        review = lambda **wanted: robot.post(  # noqa: E731 - one expression with a name
+    with served.http(token) as client:
+        yield client
+
+
+def test_roles_decide_and_reviews_tell(served: Served, http: httpx2.Client) -> None:
+    rule = {"resources": ["secrets"], "resourceNames": ["mine"], "verbs": ["get"]}
+    with robot(served, http, rule) as client:
+        assert client.get(f"{HOME}/secrets/mine").status_code == 404
+        denied = client.get(f"{HOME}/secrets/other")
+        review = lambda **wanted: client.post(  # noqa: E731 - one expression with a name
             "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
             json={"spec": {"resourceAttributes": {"namespace": "default", **wanted}}},
         ).json()["status"]["allowed"]
@@ -334,3 +343,18 @@ def test_roles_decide_and_reviews_tell(served: Served, http: httpx2.Client) -> N
         'secrets "other" is forbidden: User "system:serviceaccount:default:robot" cannot get resource '
         '"secrets" in API group "" in the namespace "default"'
     )
+
+
+def test_who_may_patch_alone_can_not_apply_what_is_not_there(served: Served, http: httpx2.Client) -> None:
+    """As a kube-apiserver 1.36 answers."""
+    body = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}})
+    how = {"content": body, "headers": {"content-type": "application/apply-patch+yaml"}}
+    with robot(served, http, {"resources": ["configmaps"], "verbs": ["patch"]}) as client:
+        denied = client.patch(f"{HOME}/configmaps/c", params={"fieldManager": "m"}, **how)
+        assert denied.status_code == 403
+        assert (
+            'configmaps "c" is forbidden: User "system:serviceaccount:default:robot" cannot create'
+            in denied.json()["message"]
+        )
+        http.post(f"{HOME}/configmaps", json={"metadata": {"name": "c"}})
+        assert client.patch(f"{HOME}/configmaps/c", params={"fieldManager": "m"}, **how).status_code == 200

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rights.given import POC, Site, each_one, give, named, without, world
-from rights.life import variants
+from rights.life import life_of, variants
 from rights.lifecycles import Refused, lived, needed, taken
 from torture.counting import Count, Effort
 
@@ -75,8 +75,12 @@ def used(site: Site, sandbox: Running, use: Use, rights: Rights) -> list[tuple[E
     """Those of the rights that this life takes. What a watch reads a plan reads too. The demo site's servers
     are not changed here: bitfusion_server's example is.
     """
-    had = "\nworkload:" in site.text
-    every = [each for each in each_one(rights) if had or each[1] not in OF_WORKLOADS]
+    had, unused = "\nworkload:" in site.text, life_of(site.kind).unused
+    every = [
+        each
+        for each in each_one(rights)
+        if (had or each[1] not in OF_WORKLOADS) and (use, each[1]) not in unused
+    ]
     if use is Use.WATCH:
         watches = watched(site, sandbox)
         return [each for each in every if each[1].startswith("watch ") and named(each[1]) in watches]
