@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,16 +16,25 @@ from bfinfra.model.suggest import close
 if TYPE_CHECKING:
     from bfinfra.sandbox import Running
 
+ROUNDED = 1  # second, to which the start of a sandbox is known
 
-def embedded(*sites: str | Path, world: str | Path = "") -> Running:
+
+def embedded(
+    *sites: str | Path, world: str | Path = "", say: Callable[[str], None] = lambda _: None
+) -> Running:
     """The running sandbox of the site, started if it isn't running. `world`: its file, by default the one
-    beside the site. Raises BfinfraError.
+    beside the site; `say` is told if that was changed since the start. Raises BfinfraError.
     """
     file = world_of(*sites, world=world)
     from bfinfra.sandbox import running, start
 
     with spoken():
-        return running(state(file)) or start(file, state(file))
+        if (found := running(state(file))) is None:
+            return start(file, state(file))
+    if file.stat().st_mtime > datetime.fromisoformat(found.started).timestamp() + ROUNDED:
+        then = " && ".join(f"bfinfra sandbox {verb} --world {file}" for verb in ("stop", "reset"))
+        say(f"{file} was changed since its sandbox started; to begin with the changed one: {then}")
+    return found
 
 
 @contextlib.contextmanager

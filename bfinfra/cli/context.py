@@ -91,9 +91,10 @@ def sandbox(args: argparse.Namespace) -> Running | None:
     """With --sandbox or --world, the sandbox of the site, started if it isn't running; else None."""
     if not (args.sandbox or args.world):
         return None
+    from bfinfra.cli.screen import Screen
     from bfinfra.worlds import embedded
 
-    return embedded(*args.sites, world=args.world or "")
+    return embedded(*args.sites, world=args.world or "", say=Screen.of(args).say)
 
 
 def named(args: argparse.Namespace) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,8 @@ import pytest
 from bfinfra import sandbox
 from bfinfra.cli import main
 
-WORLD = Path(__file__).parents[2] / "specs/worlds/small.yaml"
+ROOT = Path(__file__).parents[2]
+WORLD = ROOT / "specs/worlds/small.yaml"
 
 
 @pytest.fixture
@@ -131,3 +134,31 @@ def test_a_misspelt_site_is_reported_as_such_and_not_by_its_world(home, tmp_path
     output = capsys.readouterr().err
     assert output == f"error: there is no file {tmp_path}/sit.yaml\n  next: did you mean site.yaml?\n"
     assert not home.exists()
+
+
+def test_a_world_that_was_changed_since_the_start_is_named_until_it_begins_anew(
+    home, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "journal"))
+    world, plan = Path("world.yaml"), ["plan", "--world", "world.yaml", "site.yaml"]
+    world.write_text(WORLD.read_text())
+    Path("site.yaml").write_text((ROOT / "specs/kinds/vm_class.yaml").read_text())
+    assert main(plan) == 0
+    assert "was changed" not in capsys.readouterr().err
+    classes = "vm_classes:\n  gpu-small: {cpus: 2, memory: 4GiB}\n"
+    world.write_text(WORLD.read_text().replace("vm_classes:\n", classes))
+    later = time.time() + 60
+    os.utime(world, (later, later))
+    assert main(plan) == 0
+    note = capsys.readouterr().err
+    assert note.startswith(
+        "world.yaml was changed since its sandbox started; to begin with the changed one: "
+    )
+    for command in note.strip().partition("one: ")[2].split(" && "):
+        assert main(command.split()[1:]) == 0
+    os.utime(world)
+    assert main(plan) == 1
+    found = capsys.readouterr()
+    assert "vm_class/gpu-small: it exists already" in found.err + found.out
+    assert "was changed" not in found.err

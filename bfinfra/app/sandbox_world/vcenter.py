@@ -124,8 +124,7 @@ def _account(draft: Draft) -> None:
             )
     if settings and settings.trust.sha256:
         draft.left_out["vcenter.trust"] = (
-            "the sandbox has another certificate; in an overlay for it, write "
-            "vcenter: {trust: {sha256: null, ca_file: ca.pem}}"
+            "the sandbox has another certificate; in an overlay for it, write vcenter: {trust: null}"
         )
     draft.users[full_name(name)] = {"password": password, "role": "admin"}
 
