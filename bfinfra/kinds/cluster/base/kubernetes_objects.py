@@ -165,5 +165,20 @@ class KubernetesObjects(Kind[S, T], Generic[S, T, R]):
         return self._clusters.cache.shared((cluster.endpoint, cluster.namespace, api, thing, what), ask)
 
 
+class ObjectsByName(KubernetesObjects[S, T, dict[str, T]], Generic[S, T]):
+    """A kind whose read of a cluster returns each resource's state, by the resource's name."""
+
+    def _existing(
+        self,
+        read: dict[str, T],
+        cluster: Cluster,
+        wanted: Mapping[str, S | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool,
+    ) -> Iterator[Existing[T]]:
+        return self._of_states(read, cluster, wanted)
+
+
 def _itself(state: T) -> T:
     return state

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from bfinfra.backends.kubernetes.marks import marked
-from bfinfra.kinds.cluster.base.kubernetes_objects import Existing, KubernetesObjects
+from bfinfra.kinds.cluster.base.kubernetes_objects import ObjectsByName
 from bfinfra.kinds.cluster.bitfusion_device_plugin.decide import decide
 from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import OF_CLUSTER
 from bfinfra.kinds.cluster.bitfusion_device_plugin.places import KINDS, planned
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 RECORD = "bfinfra-device-plugin-"
 
 
-class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
+class BitfusionDevicePlugin(ObjectsByName[Spec, State]):
     """The Bitfusion device plug-in and its webhook in a cluster."""
 
     document = Document.ON_KUBERNETES
@@ -220,17 +220,6 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
             if spec is not None and (include_unlisted or name not in self._namespaces):
                 self._namespaces[name] = self._read_facts(spec, cluster)
         return found
-
-    def _existing(
-        self,
-        read: dict[str, State],
-        cluster: Cluster,
-        wanted: Mapping[str, Spec | None],
-        needs: Mapping[Key, ResolvedRef],
-        *,
-        include_unlisted: bool,
-    ) -> Iterator[Existing[State]]:
-        return self._of_states(read, cluster, wanted)
 
     def _one(
         self,

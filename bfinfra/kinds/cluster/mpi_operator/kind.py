@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from bfinfra.backends.kubernetes.errors import NotServed
 from bfinfra.backends.kubernetes.marks import mark_of, marked, ours
 from bfinfra.kinds.cluster.base.field_diffs import field_diffs
-from bfinfra.kinds.cluster.base.kubernetes_objects import Existing, KubernetesObjects
+from bfinfra.kinds.cluster.base.kubernetes_objects import ObjectsByName
 from bfinfra.kinds.cluster.mpi_operator import definition
 from bfinfra.kinds.cluster.mpi_operator.manifests import KINDS, NAME, manifests
 from bfinfra.kinds.cluster.mpi_operator.spec import Spec
@@ -106,7 +106,7 @@ class Delete(Step):
     namespace: str
 
 
-class MpiOperator(KubernetesObjects[Spec, State, dict[str, State]]):
+class MpiOperator(ObjectsByName[Spec, State]):
     """The Kubeflow MPI operator."""
 
     name, cluster_kinds, old_place_first = "mpi_operator", WHOLE, False
@@ -215,17 +215,6 @@ class MpiOperator(KubernetesObjects[Spec, State, dict[str, State]]):
             ):
                 found[name] = state
         return found
-
-    def _existing(
-        self,
-        read: dict[str, State],
-        cluster: Cluster,
-        wanted: Mapping[str, Spec | None],
-        needs: Mapping[Key, ResolvedRef],
-        *,
-        include_unlisted: bool,
-    ) -> Iterator[Existing[State]]:
-        return self._of_states(read, cluster, wanted)
 
     def _state(self, cluster: Cluster, crd: Object | None, namespace: str, *, gone: bool = False) -> State:
         objects = [crd, *(cluster.client.get(api, thing, NAME, namespace) for api, thing in KINDS)]

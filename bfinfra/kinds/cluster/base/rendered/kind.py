@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from bfinfra.backends.helm import Capabilities, Charts, OciChart
 from bfinfra.backends.kubernetes.errors import NotServed
 from bfinfra.backends.kubernetes.marks import marked
-from bfinfra.kinds.cluster.base.kubernetes_objects import Existing, KubernetesObjects
+from bfinfra.kinds.cluster.base.kubernetes_objects import ObjectsByName
 from bfinfra.kinds.cluster.base.objects import Object, Place, place_of
 from bfinfra.kinds.cluster.base.rendered import decide
 from bfinfra.kinds.cluster.base.rendered.hooks import (
@@ -78,7 +78,7 @@ Result = Rendering | Refusal | Problem
 """A rendering, or why there is none: Absent if a file is not there yet."""
 
 
-class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
+class RenderedObjects(ObjectsByName[S, State]):
     """A kind whose resources are several objects of any type, each marked, and a record of their types."""
 
     cluster_kinds, old_place_first = WHOLE, False
@@ -298,17 +298,6 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
                 if state is not None:
                     found[name] = state
         return found
-
-    def _existing(
-        self,
-        read: dict[str, State],
-        cluster: Cluster,
-        wanted: Mapping[str, S | None],
-        needs: Mapping[Key, ResolvedRef],
-        *,
-        include_unlisted: bool,
-    ) -> Iterator[Existing[State]]:
-        return self._of_states(read, cluster, wanted)
 
     def _records(self, cluster: Cluster, *, include_unlisted: bool) -> dict[str, Object]:
         found = {}
