@@ -11,9 +11,13 @@ from typing import Any
 
 import yaml
 from peers.found import Peers
-from peers.site_files import SPECS, SiteFile, all_are
+from peers.site_files import RETRY, SPECS, SiteFile, all_are, everything
 
-HOOKS = ("first", "second", "last")
+import bfinfra
+from bfinfra.backends.transport import Middleware
+from bfinfra.engine.apply import Options
+
+HOOKS = ("first", "second", "last", "drain", "sweep")
 
 
 def hook(name: str, when: str, **annotations: str) -> dict[str, Any]:
@@ -42,6 +46,8 @@ def placed(peers: Peers, folder: Path) -> Iterator[SiteFile]:
         hook("first", "pre-install", weight="-1"),
         hook("second", "pre-install,pre-upgrade", weight="2", **{"delete-policy": "hook-succeeded"}),
         hook("last", "post-install,post-upgrade"),
+        hook("drain", "pre-delete"),
+        hook("sweep", "post-delete"),
     ]
     (folder / "queues/hooks.yaml").write_text(yaml.safe_dump_all(hooks))
     site.given["site"] = f"hooked-{own}"
@@ -52,6 +58,18 @@ def placed(peers: Peers, folder: Path) -> Iterator[SiteFile]:
     yield site
     all_are(site.apply(destroy=True, deadline=120), "done", "kept")
     assert there(peers, site) == []
+
+
+def removed(folder: Path, given: dict[str, Any], filling: Middleware) -> None:
+    """Its objects are deleted, in a process of its own. `given`: the site without them."""
+    site = SiteFile(SPECS / "peers/manifests.yaml", folder)
+    site.given = given
+    bfinfra.apply(
+        site.load(),
+        approve=everything,
+        options=Options(retry=RETRY, deadline=120),
+        context=bfinfra.RunContext(retry=RETRY, middleware=(filling,)),
+    )
 
 
 def there(peers: Peers, site: SiteFile) -> list[str]:

@@ -6,7 +6,8 @@ a new one for each trial, govc counts virtual machines. The plan must be empty i
 are two processes with two state folders. A Tanzu cluster is created, scaled and deleted on kube-apiserver
 with the supervisor's resource definition and a small controller. It is killed at each write, and the next run
 must finish: one cluster, or none. The same on real Cluster API, where a `vks_cluster` is upgraded over two minor
-versions, too. A rendering with hooks is killed at each write, those of its hooks too.
+versions, too. A rendering with hooks is killed at each write, those of its hooks too, when it is
+applied and when it is removed.
 vcsim accepts two machines of one name (docs/explanation/flaws.md), so two
 applies at once are tried on kube-apiserver only.
 """
@@ -39,6 +40,7 @@ TANZU, ACTS = (
     ("made", "scaled", "deleted"),
 )
 HOOKED = "`specs/peers/manifests.yaml` with hooks on kube-apiserver, killed before and after each write"
+REMOVED = "`specs/peers/manifests.yaml`, its removal with hooks on kube-apiserver killed before and after each write"
 Trial = tuple[int, str, tuple[str, ...]]
 """The nth write, before or after it, and what an undisturbed apply leaves there."""
 
@@ -62,6 +64,8 @@ def counts(effort: Effort) -> Iterator[Count]:
     # beside a share run tests of charts, and webhooks of one of them hold the Jobs of the whole cluster
     if effort.wants(HOOKED) and (effort.only or not effort.share):
         yield with_hooks(effort)
+    if effort.wants(REMOVED) and (effort.only or not effort.share):
+        yield hooks_of_removal(effort)
     both = Count("`specs/peers/kubernetes.yaml` on kube-apiserver, two applies at once")
     for turn in range(effort.number(ROUNDS, 1) if effort.wants(both.what) else 0):
         with both.trial(f"round {turn}"), sites.in_kubernetes(effort.peers, folder(effort)) as site:
@@ -151,6 +155,28 @@ def with_hooks(effort: Effort) -> Count:
             all_are(site.apply(deadline=120), "done", "kept")
             assert hooked.there(peers, site) == whole
             assert site.changes() == {}
+            assert site.apply().writes == 0
+    return count
+
+
+def hooks_of_removal(effort: Effort) -> Count:
+    """The rendering leaves the file; after each kill, the next run takes all of it away."""
+    count, peers = Count(REMOVED), found(effort)
+    with hooked.placed(peers, folder(effort)) as site:
+        all_are(site.apply(deadline=120), "done", "kept")
+        del site.given["manifests"]
+        gone = site.apply(deadline=120)
+        all_are(gone, "done", "deleted", "kept")
+        left = hooked.there(peers, site)
+    count.figures["writes"] = gone.writes
+    each = [(nth, when) for nth in range(1, gone.writes + 1) for when in PLACES]
+    for nth, when in effort.some(each, 2):
+        with count.trial(f"{when} write {nth}"), hooked.placed(peers, folder(effort)) as site:
+            all_are(site.apply(deadline=120), "done", "kept")
+            del site.given["manifests"]
+            striking.run_to_its_kill(hooked.removed, site.folder, site.given, nth=nth, when=when)
+            all_are(site.apply(deadline=120), "done", "deleted", "kept")
+            assert hooked.there(peers, site) == left
             assert site.apply().writes == 0
     return count
 
