@@ -65,13 +65,13 @@ def site(gpus: Running, first: First) -> Running:
 
 @pytest.fixture
 def inside(site: Running) -> Iterator[Kube]:
-    """The cluster's API; in the end, no pod with a GPU and no GPU node is left."""
+    """The cluster's API, without a GPU node; in the end, no pod is left that asks for one."""
     kube = guest(site, "ml", "ml-01", "GPU")
+    supervisor(site, "GPU").call("PATCH", POOL, {"spec": {"replicas": 0}})
+    until(lambda: not gpu_nodes(kube), LIMIT)
     yield kube
     for pod in listed(kube, PODS):
         kube.call("DELETE", f"{PODS}/{pod['metadata']['name']}")
-    supervisor(site, "GPU").call("PATCH", POOL, {"spec": {"replicas": 0}})
-    until(lambda: not gpu_nodes(kube), LIMIT)
 
 
 def listed(kube: Kube, path: str) -> list[Any]:
