@@ -304,9 +304,11 @@ def token_unmarked(hands: Hands) -> None:
 
 
 def secret(hands: Hands, space: str) -> Any:
-    """The token's Secret. Raises ManagedObjectNotFound."""
+    """The token's Secret, unless its labels are gone: whoever follows objects by a label hears no more of it.
+    Raises ManagedObjectNotFound.
+    """
     for each in hands.kube.call("GET", f"/api/v1/namespaces/{space}/secrets")["items"]:
-        if each["type"] == "Opaque" and each.get("data"):
+        if each["type"] == "Opaque" and each.get("data") and each["metadata"].get("labels"):
             return each
     raise vmodl.fault.ManagedObjectNotFound
 

@@ -101,7 +101,8 @@ def interruption(sandbox: Running, si: Any, chance: random.Random) -> str:
         case "sessions ended":
             manager = si.content.sessionManager
             own = manager.currentSession.key
-            manager.TerminateSession([each.key for each in manager.sessionList if each.key != own])
+            if others := [each.key for each in manager.sessionList if each.key != own]:
+                manager.TerminateSession(others)
         case _:
             times = chance.choice((1, 1, 3))
             sandbox.faults({"api": api, "method": method, "object": what, "nth": 1, "times": times, "do": do})

@@ -13,8 +13,9 @@ alarm.
 
 from __future__ import annotations
 
+import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from kinds.lifecycle import apply, endings, made
@@ -73,37 +74,55 @@ def followed(count: Count, line: str, turn: int, folder: Path, effort: Effort) -
     sandbox = start(SMALL_WORLD, state, pace=0)
     try:
         everything(sandbox)
-        with watching(SITE, sandbox, interval, page) as heard:
-            for number in range(effort.number(ROUNDS, SHARE // ROUND)):
-                with count.trial(f"seed {effort.seed}, {turn}, round {number}"):
-                    if line == INTERRUPTED and chance.random() < 0.2:
-                        sandbox = restarted(state)
-                        count.add("restarts", 1)
-                    with hands.hands(sandbox, chance) as by_hand:
-                        for _ in range(ROUND):
-                            by_hand.change(some)
-                            if line == INTERRUPTED and chance.random() < 0.1:
-                                count.add(interruption(sandbox, by_hand.si, chance), 1)
-                        count.add("changes", sum(by_hand.done.values()))
-                        count.add("refused", sum(by_hand.refused.values()))
-                    sandbox.clear_faults()
-                    agree(heard, checked(SITE, sandbox, folder))
-                if number % 2:
-                    everything(sandbox)
-            count.add("reports", len(heard.sights))
-            count.add("interruptions", len(heard.interruptions))
-            count.add("seconds not followed", round(heard.blind, 1))
+        rounds = list(range(effort.number(ROUNDS, SHARE // ROUND)))
+        while rounds:
+            with watching(SITE, sandbox, interval, page) as heard:
+                while rounds:
+                    number = rounds.pop(0)
+                    with count.trial(f"seed {effort.seed}, {turn}, round {number}"):
+                        if line == INTERRUPTED and chance.random() < 0.2:
+                            sandbox = restarted(state)
+                            count.add("restarts", 1)
+                        change(count, line, some, sandbox, chance)
+                        agree(heard, checked(SITE, sandbox, folder))
+                    if number % 2 and not everything(sandbox):
+                        break
+                count.add("reports", len(heard.sights))
+                count.add("interruptions", len(heard.interruptions))
+                count.add("seconds not followed", round(heard.blind, 1))
     finally:
         stop(state)
 
 
-def everything(sandbox: Running) -> None:
-    """The site is applied, in a new world where people's objects have its names."""
+def change(
+    count: Count,
+    line: str,
+    some: tuple[Callable[[hands.Hands], None], ...],
+    sandbox: Running,
+    chance: random.Random,
+) -> None:
+    """One round of changes; afterwards nothing fails any more."""
+    with hands.hands(sandbox, chance) as by_hand:
+        for _ in range(ROUND):
+            by_hand.change(some)
+            if line == INTERRUPTED and chance.random() < 0.1:
+                count.add(interruption(sandbox, by_hand.si, chance), 1)
+        count.add("changes", sum(by_hand.done.values()))
+        count.add("refused", sum(by_hand.refused.values()))
+    sandbox.clear_faults()
+
+
+def everything(sandbox: Running) -> bool:
+    """The site is applied, in a new world where people's objects have its names; False then, as what is read at
+    intervals may be known from before the apply.
+    """
     try:
         assert made(outcome := apply(SITE, sandbox)), endings(outcome)
     except (bfinfra.BfinfraError, AssertionError):
         sandbox.reset()
         assert made(outcome := apply(SITE, sandbox)), endings(outcome)
+        return False
+    return True
 
 
 def restarted(state: Path) -> Running:
