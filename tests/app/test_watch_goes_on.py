@@ -4,6 +4,8 @@ and reads at intervals are spread.
 
 from __future__ import annotations
 
+import shutil
+import ssl
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -75,14 +77,14 @@ def test_a_type_of_object_that_is_deleted_is_drift_and_no_lost_cluster(sandbox: 
 
 
 @contextmanager
-def own_world(folder: Path) -> Iterator[tuple[Path, Running]]:
+def own_world(folder: Path, **vcenter: object) -> Iterator[tuple[Path, Running]]:
     """A world whose vCenter has the password in a file, and a site that reads it from there."""
     world = yaml.safe_load(SMALL_WORLD.read_text())
     world["env"]["VCENTER_PASSWORD"] = "First-password-1!"
     (folder / "world.yaml").write_text(yaml.safe_dump(world))
     (folder / "password").write_text("First-password-1!")
     site = yaml.safe_load(EXAMPLES["resource_pool"].read_text())
-    site["vcenter"]["password"] = {"file": str(folder / "password")}
+    site["vcenter"] |= {"password": {"file": str(folder / "password")}, **vcenter}
     (folder / "site.yaml").write_text(yaml.safe_dump(site))
     running = sandboxes.start(folder / "world.yaml", folder / "world", pace=0)
     try:
@@ -124,3 +126,37 @@ def test_a_password_that_changes_twice_is_read_again(tmp_path: Path, monkeypatch
                 (tmp_path / "password").write_text(password)
                 limited(sandbox, limit)
                 until(lambda: [each.now for each in watched.sights[-1].report.found] == [limit << 20])  # noqa: B023 - as above
+
+
+@pytest.mark.parametrize("authority", ["the same", "another"])
+def test_a_certificate_that_is_renewed_is_followed(
+    authority: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of another authority, once the file that the site trusts has it."""
+    monkeypatch.setattr(login, "LOOK", 0.05)
+    trusted = tmp_path / "authority.pem"
+    with own_world(tmp_path, trust={"ca_file": str(trusted)}) as (path, first):
+        shutil.copy(first.ca_file, trusted)
+        assert made(apply(path, first))
+        with watching(path, first) as watched:
+            watched.next()
+            before = served(first)
+            sandboxes.stop(tmp_path / "world")
+            for each in first.ca_file.parent.glob("*.pem" if authority == "another" else "vc.*.pem"):
+                each.unlink()
+            second = sandboxes.start(tmp_path / "world.yaml", tmp_path / "world", pace=0)
+            assert served(second) != before
+            if authority == "another":
+                until(lambda: watched.interruptions)
+                time.sleep(2)
+                assert not second.tally()["calls"].get("vcenter")
+                shutil.copy(second.ca_file, trusted)
+            until(lambda: second.tally()["calls"].get("vcenter", {}).get("Login"))
+            limited(second, 40 << 10)
+            until(lambda: [each.now for each in watched.sights[-1].report.found] == [40 << 30])
+
+
+def served(sandbox: Running) -> str:
+    """vCenter's certificate."""
+    host, _, port = sandbox.clients["GOVC_URL"].removeprefix("https://").partition("/")[0].rpartition(":")
+    return ssl.get_server_certificate((host, int(port)))
