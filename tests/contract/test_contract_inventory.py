@@ -6,6 +6,7 @@ from contract.calls import Account, call, lacks
 from contract.sides import VCenterSide
 
 from bfinfra.backends.vcenter import hosts, tasks
+from bfinfra.backends.vcenter.inventory import NoDatacenter
 from bfinfra.model.errors import Busy, Missing, Rejected
 
 KEY, NOTE = "bfinfra.contract", "bfinfra.contract.note"
@@ -47,7 +48,7 @@ def test_distributed_port_groups_are_distinguished(vcenter: VCenterSide) -> None
 
 @call("inventory.read", case="a datacenter that isn't there")
 def test_an_unknown_datacenter_is_refused_with_what_there_is(vcenter: VCenterSide, account: Account) -> None:
-    with account.refused(Rejected) as failed:
+    with account.refused(NoDatacenter) as failed:
         vcenter.open(datacenter="DC9").inventory.read()
     assert "there are: DC0" in str(failed.value)
 
