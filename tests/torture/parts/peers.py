@@ -59,7 +59,8 @@ def counts(effort: Effort) -> Iterator[Count]:
         yield from spread(work, trials, effort) if effort.wants(line) else ()
     if effort.wants(TANZU):
         yield tanzu(effort)
-    if effort.wants(vks.LINE):
+    # a trial takes a minute and more, as Cluster API makes machines one after the other
+    if effort.wants(vks.LINE) and (effort.only or not effort.share):
         yield vks.count(effort, effort.peers)
     # beside a share run tests of charts, and webhooks of one of them hold the Jobs of the whole cluster
     if effort.wants(HOOKED) and (effort.only or not effort.share):
