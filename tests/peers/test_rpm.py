@@ -16,7 +16,7 @@ import pytest
 import yaml
 from kinds.lifecycle import EVERYTHING, endings
 from peers.machines import Real, running
-from peers.test_gpu_guest import apply, guest, own, written
+from peers.test_gpu_guest import apply, contents, guest, written
 
 import bfinfra
 from bfinfra.engine.apply import Options
@@ -110,7 +110,7 @@ def test_packages_of_rpm_come_and_go(program: str, tmp_path: Path, monkeypatch: 
         }
         next(iter(site[next(reversed(site))].values()))["package"] = good.name
         (tmp_path / "site.yaml").write_text(yaml.safe_dump(site))
-        before = rid(own(real))
+        before = rid(contents(real))
 
         def ended(**how: Any) -> set[str]:
             found = endings(
@@ -128,7 +128,7 @@ def test_packages_of_rpm_come_and_go(program: str, tmp_path: Path, monkeypatch: 
         assert ended() == {"kept"}
         assert ended(destroy=True) == {"done"}
         assert real.run("rpm", "-qa") == ""
-        assert rid(own(real)) == before
+        assert rid(contents(real)) == before
         built(tmp_path, program, program, needs="nothing-of-the-kind")
         (failed,) = ended()
         assert failed.startswith("failed: ")
@@ -155,7 +155,7 @@ def test_all_packages_of_rpm_that_came_together_go_together_and_what_was_there_s
         real.run("sh", "-c", "base64 -d /srv/theirs.rpm.64 > /srv/theirs.rpm && rpm -i /srv/theirs.rpm")
         site, before = (
             written(tmp_path / "site.yaml", real, packages=[toolkit.name, base.name]),
-            rid(own(real)),
+            rid(contents(real)),
         )
         assert set(apply(site).values()) == {"done"}
         assert sorted(real.run("rpm", "-qa").split()) == [
@@ -166,7 +166,7 @@ def test_all_packages_of_rpm_that_came_together_go_together_and_what_was_there_s
         assert set(apply(site).values()) == {"kept"}
         assert set(apply(site, destroy=True).values()) == {"done"}
         assert real.run("rpm", "-qa").split() == ["theirs-1-1.noarch"]
-        assert {name for name, state in rid(own(real)).items() if before.get(name) != state} == {
+        assert {name for name, state in rid(contents(real)).items() if before.get(name) != state} == {
             "etc/docker/daemon.json"
         }, "JSON is laid out anew"
 

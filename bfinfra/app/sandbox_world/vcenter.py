@@ -216,12 +216,28 @@ def _other_cards(draft: Draft) -> None:
         for host in spec.hosts:
             for address in spec.cards:
                 _put(draft, host, {**GPU, "sriov": True}, 1, address)
-    shared = [profile for _, spec in draft.of("vm_class") for profile in spec.vgpus]
-    if shared and not any(draft.of("host_graphics")):
-        _shared(draft, list(dict.fromkeys(shared)))
+    _cards_of_machines(draft)
+    shared = dict.fromkeys(profile for _, spec in draft.of("vm_class") for profile in spec.vgpus)
+    hosts = [host for _, spec in draft.of("host_graphics") for host in spec.hosts]
+    for host in hosts:
+        for profile in shared:
+            _put(draft, host, _shared_card(profile), 1)
+    if shared and not hosts:
+        _shared(draft, list(shared))
     for _, spec in draft.of("vm_class"):
         for each in spec.devices:
             _put(draft, next(iter(draft.hosts), "esx1.sandbox.test"), _card(each.vendor, each.device), 1)
+
+
+def _cards_of_machines(draft: Draft) -> None:
+    """A shared card for each vGPU of a virtual machine, on its host."""
+    for _, spec in draft.of("virtual_machine"):
+        name = spec.host or "gpu1.sandbox.test"
+        for profile in spec.vgpus:
+            host = draft.host(name, spec.cluster)
+            if not any(draft.of("host_graphics")):
+                host["graphics"] = "sharedDirect"
+            _put(draft, name, _shared_card(profile), 1)
 
 
 def _shared(draft: Draft, profiles: list[str]) -> None:
@@ -231,9 +247,14 @@ def _shared(draft: Draft, profiles: list[str]) -> None:
         host = f"gpu{number}.sandbox.test"
         draft.host(host, cluster)["graphics"] = "sharedDirect"
         for profile in profiles:
-            found = vgpu_profile(profile)
-            size = max(16, found.memory // GIB if found else 0)
-            _put(draft, host, {**GPU, "memory": f"{2 * size}GiB", "profiles": [profile]}, 1)
+            _put(draft, host, _shared_card(profile), 1)
+
+
+def _shared_card(profile: str) -> Entry:
+    """A card with room for two machines of this vGPU profile."""
+    found = vgpu_profile(profile)
+    size = max(16, found.memory // GIB if found else 0)
+    return {**GPU, "memory": f"{2 * size}GiB", "profiles": [profile]}
 
 
 def _card(vendor: int, device: int) -> Entry:
