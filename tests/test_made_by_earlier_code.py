@@ -75,13 +75,17 @@ def without_what_is_new(sandbox: Running) -> str:
 
 
 def undeclared(value: Any) -> Any:
-    """Without custom resource definitions: a supervisor has declared more since."""
+    """Without custom resource definitions: a supervisor has declared more since. Objects of clusters are
+    sorted: a namespace that has come since is not the last one everywhere.
+    """
     if isinstance(value, dict):
         return {name: undeclared(each) for name, each in value.items() if name not in NEW}
     if isinstance(value, list):
-        return [
+        known = [
             undeclared(each)
             for each in value
             if not isinstance(each, dict) or each.get("kind") not in DECLARED
         ]
+        objects = all(isinstance(each, dict) and "metadata" in each for each in known)
+        return sorted(known, key=json.dumps) if objects else known
     return value
