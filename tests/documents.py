@@ -25,12 +25,19 @@ def applied(site: Path, described: Path, folder: Path) -> Iterator[Any]:
     """A sandbox of the described world, without waiting times, with the site applied to it. Beside what a
     sandbox has, `site`, `before`: the world without the site, and `outcome`.
     """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BFINFRA_STATE_HOME", str(folder / "state"))
-        running: Any = sandbox.start(described, folder / "sandbox", pace=0)
+    running: Any
+    with started(described, folder) as running:
         running.site, running.before = site, world(running)
         running.outcome = apply(site, running)
         yield running
+
+
+@contextmanager
+def started(described: Path, folder: Path, pace: float = 0) -> Iterator[Running]:
+    """A sandbox of the described world, with a state of bfinfra's own beside it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BFINFRA_STATE_HOME", str(folder / "state"))
+        yield sandbox.start(described, folder / "sandbox", pace=pace)
         sandbox.stop(folder / "sandbox")
 
 

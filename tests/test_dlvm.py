@@ -13,11 +13,11 @@ from urllib.error import HTTPError
 
 import pytest
 import yaml
+from documents import started
 from kinds.lifecycle import SPECS, apply, drift, endings, made, plan, world
 from rights.given import Kube, supervisor
 from sandbox.asking import Rest
 
-from bfinfra import sandbox as sandboxes
 from bfinfra.sandbox import Running
 
 SITE = SPECS / "dlvm.yaml"
@@ -32,11 +32,8 @@ BY = "?fieldManager=kubectl-edit"
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    state: Path = tmp_path_factory.mktemp("dlvm") / "state"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BFINFRA_STATE_HOME", str(state / "state"))
-        yield sandboxes.start(SPECS / "worlds/dlvm.yaml", state, pace=0)
-    sandboxes.stop(state)
+    with started(SPECS / "worlds/dlvm.yaml", tmp_path_factory.mktemp("dlvm")) as running:
+        yield running
 
 
 @pytest.fixture(autouse=True)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from documents import started
 from kinds.lifecycle import SPECS, apply, drift, endings, made, plan, world
 
 import bfinfra
-from bfinfra import sandbox as sandboxes
 from bfinfra.kinds.vcenter.host_image.branches import newer_guests
 from bfinfra.model.conflict import Spot
 from bfinfra.model.order import derived
@@ -22,11 +21,8 @@ SITE = SPECS / "vks-gpu.yaml"
 
 @pytest.fixture(scope="module")
 def gpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    state: Path = tmp_path_factory.mktemp("vks-gpu") / "state"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BFINFRA_STATE_HOME", str(state / "state"))
-        yield sandboxes.start(SPECS / "worlds/vks-gpu.yaml", state, pace=0)
-    sandboxes.stop(state)
+    with started(SPECS / "worlds/vks-gpu.yaml", tmp_path_factory.mktemp("vks-gpu")) as running:
+        yield running
 
 
 def test_the_site_is_made_agrees_without_a_write_and_goes_without_a_trace(gpus):

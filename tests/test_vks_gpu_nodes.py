@@ -6,15 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
+from documents import started
 from kinds.lifecycle import SPECS, apply, drift, endings, made
 from rights.given import Kube, guest, supervisor
 from waiting import until
 
-from bfinfra import sandbox as sandboxes
 from bfinfra.sandbox import Running
 
 SITE = SPECS / "vks-gpu.yaml"
@@ -28,11 +27,10 @@ LIMIT = 60.0  # seconds
 @pytest.fixture(scope="module")
 def gpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A sandbox where an idle node goes after six seconds."""
-    state: Path = tmp_path_factory.mktemp("vks-gpu-nodes") / "state"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BFINFRA_STATE_HOME", str(state / "state"))
-        yield sandboxes.start(SPECS / "worlds/vks-gpu.yaml", state, pace=0.01)
-    sandboxes.stop(state)
+    with started(
+        SPECS / "worlds/vks-gpu.yaml", tmp_path_factory.mktemp("vks-gpu-nodes"), pace=0.01
+    ) as running:
+        yield running
 
 
 @dataclass(frozen=True)
