@@ -58,7 +58,9 @@ class Libraries:
             )
             item = str(found[0]) if found else self._make(home, appliance)
             if not self._whole(item, appliance):
-                self._fill(item, appliance, report)
+                self._take_over(item, appliance)
+                if not self._whole(item, appliance):  # another process may have stored it just now
+                    self._fill(item, appliance, report)
             return item
 
     def deploy(self, item: str, wanted: Deployment) -> str:
@@ -162,7 +164,8 @@ class Libraries:
         )
 
     def _fill(self, item: str, appliance: Appliance, report: Report) -> None:
-        self._take_over(item, appliance)
+        if not process.mine(self._storing(item)):
+            self._rest.patch(f"{ITEMS}/{item}", {"description": _note(appliance)})
         session = str(self._rest.post(SESSIONS, {"library_item_id": item}))
         try:
             self._send(session, appliance, report)
@@ -182,7 +185,7 @@ class Libraries:
 
     def _take_over(self, item: str, appliance: Appliance) -> None:
         """End what a dead process left open. Raises Busy if a process is at work."""
-        who = str(self._rest.get(f"{ITEMS}/{item}").get("description", "")).rpartition(" ")[2]
+        who = self._storing(item)
         for session in self._rest.get(SESSIONS, params={"library_item_id": item}):
             if self._rest.get(f"{SESSIONS}/{session}").get("state") == "ACTIVE" and not (
                 process.ended(who) or process.mine(who)
@@ -194,8 +197,10 @@ class Libraries:
                     retry_after=LONGEST,
                 )
             self._drop(session)
-        if not process.mine(who):
-            self._rest.patch(f"{ITEMS}/{item}", {"description": _note(appliance)})
+
+    def _storing(self, item: str) -> str:
+        """The process that last began to store the item."""
+        return str(self._rest.get(f"{ITEMS}/{item}").get("description", "")).rpartition(" ")[2]
 
     def _send(self, session: str, appliance: Appliance, report: Report) -> None:
         urls = []

@@ -16,6 +16,7 @@ from sandbox.asking import Https, Rest, read
 
 import bfinfra
 from bfinfra.backends.vcenter import library
+from bfinfra.backends.vcenter.library import Libraries
 from bfinfra.engine.apply import Options
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.sandbox import Running
@@ -167,7 +168,7 @@ def test_what_another_machine_stored_meanwhile_is_not_uploaded_again(
     monkeypatch.setattr(library, "LONGEST", 0.2)
     item, session = other.half()
     whole = other.begin(item, *other.files)
-    before = sandbox.tally()["calls"]["rest"]
+    before = uploads(sandbox)
 
     def finish() -> None:
         other.end(session, "cancel")
@@ -177,9 +178,28 @@ def test_what_another_machine_stored_meanwhile_is_not_uploaded_again(
     timer.start()
     good(site, sandbox)
     timer.join()
-    after = sandbox.tally()["calls"]["rest"]
-    assert {
-        name
-        for name, count in after.items()
-        if name.startswith("PUT /cls/data/") and count != before.get(name)
-    } == set()
+    assert uploads(sandbox) == before
+
+
+def test_what_another_machine_stored_between_two_reads_is_not_uploaded_again(
+    site: Path, sandbox: Running, other: Other, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item, session = other.half()
+    whole = other.begin(item, *other.files)
+    before = uploads(sandbox)
+    take_over = Libraries._take_over
+
+    def late(self: Libraries, *arguments: Any) -> None:
+        other.end(session, "cancel")
+        other.end(whole)
+        take_over(self, *arguments)
+
+    monkeypatch.setattr(Libraries, "_take_over", late)
+    good(site, sandbox)
+    assert uploads(sandbox) == before
+
+
+def uploads(sandbox: Running) -> dict[str, int]:
+    """How often each file was uploaded."""
+    asked = sandbox.tally()["calls"]["rest"]
+    return {name: count for name, count in asked.items() if name.startswith("PUT /cls/data/")}
