@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
-from kinds.lifecycle import EVERYTHING, SPECS, plan
+from kinds.lifecycle import EVERYTHING, SPECS, plan, run_context
 from rights.given import administrator
 
 import bfinfra
@@ -75,7 +75,7 @@ def refused(folder: Path, sandbox: Running, name: str, over: Fields) -> str:
         found = "\n".join(map(str, plan(path, sandbox).problems))
         site = bfinfra.load(path, sandbox=sandbox)
         with pytest.raises(BfinfraError):
-            bfinfra.apply(site, approve=lambda _: EVERYTHING, options=Options())
+            bfinfra.apply(site, approve=lambda _: EVERYTHING, options=Options(), context=run_context(sandbox))
     except BfinfraError as error:
         found = str(error)
     assert sandbox.tally()["written"] == before

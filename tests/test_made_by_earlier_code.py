@@ -46,7 +46,7 @@ def stands(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Pat
     (state / "state.json").write_bytes(gzip.decompress((BEFORE / f"{request.param}.json.gz").read_bytes()))
     shutil.copytree(SPECS / "manifests", tmp_path / "manifests")
     (tmp_path / "site.yaml").write_text(text)
-    yield tmp_path / "site.yaml", start(SPECS / "worlds" / its_world, state)
+    yield tmp_path / "site.yaml", start(SPECS / "worlds" / its_world, state, pace=0)
     stop(state)
 
 
