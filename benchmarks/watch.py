@@ -3,11 +3,12 @@
 
 vcsim with so many servers, and with --cluster the kube-apiserver of `script/peers up` as well. One process of
 `bfinfra watch --output jsonl` follows them. Changes come one by one, half by govc or kubectl, half by
-pyVmomi: power, memory, processors, reservation, name, an option, a property of the vApp; labels, Secrets, and
-objects that go. Every second one takes the one before back. Printed are:
+pyVmomi: power, memory, processors, reservation, an option, a property of the vApp, the mark; labels, Secrets,
+and objects that go. Every second one takes the one before back. Printed are:
 
 - seconds from the return of the call that changes something until the report is read: median, 95th
-  percentile, longest. Of objects in Kubernetes also how long until `kubectl get --watch` prints them.
+  percentile, longest. Of objects in Kubernetes also how long until `kubectl get --watch` prints them; of
+  vcsim how long until its answer arrived: the rest is bfinfra's own.
 - at rest, over --rest seconds: processor as part of one, resident memory, bytes both ways, and requests, with
   everything that is read once a minute.
 - beside it the processor of one `bfinfra drift`, once a minute.
@@ -32,7 +33,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import kubernetes
 import vcsims
@@ -44,6 +45,8 @@ ROOT = Path(__file__).resolve().parents[1]
 LONGEST = 120  # seconds until a report must come
 TICKS = os.sysconf("SC_CLK_TCK")
 Line = tuple[float, dict[str, Any]]
+MARKS: dict[str, str] = {}
+"""The marks of machines that have none for now."""
 
 
 @dataclass
@@ -98,6 +101,31 @@ def watching(site: Path, state: Path) -> Iterator[Watch]:
             process.terminate()
 
 
+class Answers:
+    """When the server began to answer. vcsim takes seconds for that with hundreds of servers."""
+
+    def __init__(self, down: Callable[[], int]) -> None:
+        self.down, self.over = down, threading.Event()
+        self.first: float | None = None
+        self.thread = threading.Thread(target=self.look)
+
+    def look(self) -> None:
+        before = self.down()
+        while not self.over.wait(0.005):
+            now = self.down()
+            if now != before and self.first is None:
+                self.first = time.monotonic()
+            before = now
+
+    def __enter__(self) -> Self:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.thread.join()
+
+
 class Follower:
     """Another client that is told of changes: when it heard of an object last, by its id or name."""
 
@@ -147,14 +175,41 @@ def settled(task: Any) -> None:
         raise SystemExit(f"vcsim refuses a change: {task.info.error.msg}")
 
 
+def spec(**fields: Any) -> vim.vm.ConfigSpec:
+    return vim.vm.ConfigSpec(**fields)
+
+
+def reservation(vm: Any, back: bool) -> None:
+    whole = vm.config.hardware.memoryMB
+    settled(
+        vm.ReconfigVM_Task(
+            spec(
+                memoryReservationLockedToMax=back,
+                memoryAllocation=vim.ResourceAllocationInfo(reservation=whole if back else 0),
+            )
+        )
+    )
+
+
+def property_(vm: Any, back: bool) -> None:
+    (found,) = (each for each in vm.config.vAppConfig.property if each.id == "hostname")
+    found.value = f"{vm.name}.example.local" if back else "elsewhere.example.local"
+    one = vim.vApp.PropertySpec(operation="edit", info=found)
+    settled(vm.ReconfigVM_Task(spec(vAppConfig=vim.vApp.VmConfigSpec(property=[one]))))
+
+
+def mark(vm: Any, back: bool) -> None:
+    if not back:
+        MARKS[vm.name] = {o.key: o.value for o in vm.config.extraConfig}["bfinfra.mark"]
+    value = vim.option.OptionValue(key="bfinfra.mark", value=MARKS[vm.name] if back else "")
+    settled(vm.ReconfigVM_Task(spec(extraConfig=[value])))
+
+
 def changes(server: Vcsim) -> list[tuple[str, Callable[[Any, bool], None]]]:
     """Each makes drift of a machine, or with True takes it back."""
 
     def govc(*words: str) -> None:
         subprocess.run([vcsims.binary("govc"), *words], env=server.govc, check=True, capture_output=True)
-
-    def spec(**fields: Any) -> vim.vm.ConfigSpec:
-        return vim.vm.ConfigSpec(**fields)
 
     def options(value: str) -> Any:
         key = "pciPassthru.use64bitMMIO"
@@ -174,19 +229,8 @@ def changes(server: Vcsim) -> list[tuple[str, Callable[[Any, bool], None]]]:
     def option(vm: Any, back: bool) -> None:
         settled(vm.ReconfigVM_Task(options("TRUE" if back else "FALSE")))
 
-    def renamed(vm: Any, back: bool) -> None:
-        name = vm.name.removesuffix("-x") if back else f"{vm.name}-x"
-        govc("object.rename", f"/DC0/vm/{vm.name}", name)
-
-    def mark(vm: Any, back: bool) -> None:
-        kept = MARKS.setdefault(vm.name, {o.key: o.value for o in vm.config.extraConfig}["bfinfra.mark"])
-        value = vim.option.OptionValue(key="bfinfra.mark", value=kept if back else "")
-        settled(vm.ReconfigVM_Task(spec(extraConfig=[value])))
-
-    return [(each.__name__, each) for each in (power, memory, processors, option, renamed, mark)]
-
-
-MARKS: dict[str, str] = {}
+    every = (power, memory, processors, option, reservation, property_, mark)
+    return [(each.__name__.rstrip("_"), each) for each in every]
 
 
 @contextlib.contextmanager
@@ -211,29 +255,33 @@ def of_vcsim(servers: int, many: int, rest: float) -> None:
                 watch.first()
                 print(f"{servers} servers: first report after {time.monotonic() - began:.1f} s", flush=True)
                 at_rest(watch, rest, delay.counts)
-                measured(watch, si, direct, servers, many)
+                with Answers(lambda: delay.counts()["down"]) as answers:
+                    measured(watch, si, direct, many, answers)
                 at_rest(watch, min(rest, 60), delay.counts)
             check(folder)
 
 
-def measured(watch: Watch, si: Any, server: Vcsim, servers: int, many: int) -> None:
+def measured(watch: Watch, si: Any, server: Vcsim, many: int, answers: Answers) -> None:
     made = changes(server)
     times = {name: Times() for name, _ in made}
     view = si.content.viewManager.CreateContainerView(si.content.rootFolder, [vim.VirtualMachine], True)
     machines = view.view
     for n in range(many // 2):
         name, change = made[n % len(made)]
-        vm = machines[n * 7919 % servers]
+        vm = machines[n * 7919 % len(machines)]
         address = f"bitfusion_server/{vm.name}"
         for back in (False, True):
+            answers.first = None
             change(vm, back)
             done = time.monotonic()
-            times[name].ours.append(max(0.0, watch.until(address, drifted=not back) - done))
-    table(times)
+            known = watch.until(address, drifted=not back)
+            times[name].ours.append(max(0.0, known - done))
+            times[name].others.append(max(0.0, (answers.first or done) - done))
+    table(times, "answer")
 
 
-def table(times: dict[str, Times]) -> None:
-    print(f"{'':<34}{'times':>6}{'p50':>8}{'p95':>8}{'max':>8}   {'kubectl':>8}{'p95':>8}{'max':>8}")
+def table(times: dict[str, Times], beside: str) -> None:
+    print(f"{'':<34}{'times':>6}{'p50':>8}{'p95':>8}{'max':>8}   {beside:>8}{'p95':>8}{'max':>8}")
     for name, each in times.items():
         print(each.line(name))
     whole = Times(
@@ -356,7 +404,7 @@ def in_cluster(watch: Watch, kubeconfig: str, space: str, many: int) -> None:
             times[name].others.append(max(0.0, follower.heard[what] - done))
     for each in others.values():
         each.over = True
-    table(times)
+    table(times, "kubectl")
 
 
 def main() -> None:
