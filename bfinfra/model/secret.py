@@ -70,9 +70,9 @@ class Secret:
     @property
     def leads(self) -> tuple[object, ...]:
         """The place from which the value is read. Equal for references to the same place, so that each is
-        checked once.
+        checked once. Texts, as paths take long to compare.
         """
-        return self.way, self.target, self.sources.base, self.sources.stand_ins
+        return self.way, self.target, str(self.sources.base), str(self.sources.stand_ins)
 
     @property
     def file(self) -> LocalFile | None:
