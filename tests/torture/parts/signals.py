@@ -104,7 +104,8 @@ def one(at: Desk, number: signal.Signals, after: float, count: Count, *, fresh: 
         ),
         1,
     )
-    unborn = ended == -number or (ended == 1 and CODE not in output)  # in Python's own start
+    interrupted = "KeyboardInterrupt" in output and CODE not in output  # in Python's own start
+    unborn = ended == -number or (ended == 1 and interrupted)
     assert unborn or ended in (0, 128 + number), f"exit {ended}: {output[-500:]}"
     assert "Exception ignored" not in output, output[-1000:]
     assert "Traceback" not in output or unborn, output[-1000:]
