@@ -58,8 +58,9 @@ class Libraries:
             )
             item = str(found[0]) if found else self._make(home, appliance)
             if not self._whole(item, appliance):
-                self._take_over(item, appliance)
+                who = self._take_over(item, appliance)
                 if not self._whole(item, appliance):  # another process may have stored it just now
+                    self._claim(item, appliance, who)
                     self._fill(item, appliance, report)
             return item
 
@@ -164,8 +165,6 @@ class Libraries:
         )
 
     def _fill(self, item: str, appliance: Appliance, report: Report) -> None:
-        if not process.mine(self._storing(item)):
-            self._rest.patch(f"{ITEMS}/{item}", {"description": _note(appliance)})
         session = str(self._rest.post(SESSIONS, {"library_item_id": item}))
         try:
             self._send(session, appliance, report)
@@ -183,9 +182,11 @@ class Libraries:
         version = str(self._rest.get(f"{ITEMS}/{item}").get("content_version", ""))
         self._rest.patch(f"{ITEMS}/{item}", {"description": _note(appliance, version)})
 
-    def _take_over(self, item: str, appliance: Appliance) -> None:
-        """End what a dead process left open. Raises Busy if a process is at work."""
-        who = self._storing(item)
+    def _take_over(self, item: str, appliance: Appliance) -> str:
+        """End what a dead process left open. Returns the process that last began to store the item. Raises
+        Busy if a process is at work.
+        """
+        who = str(self._rest.get(f"{ITEMS}/{item}").get("description", "")).rpartition(" ")[2]
         for session in self._rest.get(SESSIONS, params={"library_item_id": item}):
             if self._rest.get(f"{SESSIONS}/{session}").get("state") == "ACTIVE" and not (
                 process.ended(who) or process.mine(who)
@@ -197,10 +198,12 @@ class Libraries:
                     retry_after=LONGEST,
                 )
             self._drop(session)
+        return who
 
-    def _storing(self, item: str) -> str:
-        """The process that last began to store the item."""
-        return str(self._rest.get(f"{ITEMS}/{item}").get("description", "")).rpartition(" ")[2]
+    def _claim(self, item: str, appliance: Appliance, who: str) -> None:
+        """Note this process as the one that stores the item."""
+        if not process.mine(who):
+            self._rest.patch(f"{ITEMS}/{item}", {"description": _note(appliance)})
 
     def _send(self, session: str, appliance: Appliance, report: Report) -> None:
         urls = []

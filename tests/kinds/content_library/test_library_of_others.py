@@ -16,7 +16,6 @@ from sandbox.asking import Https, Rest, read
 
 import bfinfra
 from bfinfra.backends.vcenter import library
-from bfinfra.backends.vcenter.library import Libraries
 from bfinfra.engine.apply import Options
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.sandbox import Running
@@ -187,14 +186,14 @@ def test_what_another_machine_stored_between_two_reads_is_not_uploaded_again(
     item, session = other.half()
     whole = other.begin(item, *other.files)
     before = uploads(sandbox)
-    take_over = Libraries._take_over
+    take_over = library.Libraries._take_over
 
-    def late(self: Libraries, *arguments: Any) -> None:
+    def late(self: library.Libraries, *arguments: Any) -> str:
         other.end(session, "cancel")
         other.end(whole)
-        take_over(self, *arguments)
+        return take_over(self, *arguments)
 
-    monkeypatch.setattr(Libraries, "_take_over", late)
+    monkeypatch.setattr(library.Libraries, "_take_over", late)
     good(site, sandbox)
     assert uploads(sandbox) == before
 
