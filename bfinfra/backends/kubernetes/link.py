@@ -5,6 +5,7 @@ failure as one of bfinfra's errors.
 from __future__ import annotations
 
 import functools
+import threading
 from typing import Any
 
 import httpx2
@@ -12,6 +13,7 @@ from lightkube import Client
 from lightkube.config.kubeconfig import SingleConfig
 from lightkube.config.models import Cluster as ClusterModel
 from lightkube.config.models import Context, User
+from lightkube.core.decoders import decode_list, decode_status, decode_watch_event
 from lightkube.generic_resource import GenericGlobalResource, GenericNamespacedResource, create_api_info
 from lightkube.models.meta_v1 import ObjectMeta
 
@@ -21,9 +23,12 @@ from bfinfra.backends.kubernetes.marks import MANAGER
 from bfinfra.backends.kubernetes.resources import Resource
 from bfinfra.backends.transport import Transport
 
-ObjectMeta.from_dict(
-    {}
-)  # msgspec inspects a class at its first use; two threads that do so at once crash the process (SIGSEGV)
+# msgspec inspects a class at its first use; two threads that do so at once crash the process (SIGSEGV).
+ObjectMeta.from_dict({})
+decode_list(b'{"items": []}', ObjectMeta)
+decode_status(b"{}")
+decode_watch_event(b'{"type": "", "object": {}}')
+_inspecting = threading.Lock()
 
 
 class Link:
@@ -59,7 +64,10 @@ def resource_class(resource: Resource) -> Any:
     """The class of lightkube for a kind of object. Its objects are dictionaries and lose nothing."""
     base = GenericNamespacedResource if resource.namespaced else GenericGlobalResource
     info = create_api_info(resource.group, resource.version, resource.kind, resource.plural)
-    return type(resource.kind, (base,), {"_api_info": info})
+    made = type(resource.kind, (base,), {"_api_info": info})
+    with _inspecting:
+        decode_list(b'{"items": []}', made)
+    return made
 
 
 def _config(url: str) -> SingleConfig:
