@@ -1,4 +1,4 @@
-"""Fixtures of the sandbox for every test; `--peers` for the tests that need real peers (script/peers up)."""
+"""Fixtures of the sandbox for every test, and of the real peers for those that need them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from peers.found import NotUp, find
 from bfinfra.model import redact
 from bfinfra.sandbox import process
 
-pytest_plugins = ["bfinfra.testing", "peers.left_out", "peers.order", "recorded.plugin", "contract.plugin"]
+pytest_plugins = ["bfinfra.testing", "left_out", "peers.order", "recorded.plugin", "contract.plugin"]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -30,14 +30,6 @@ def pytest_collection() -> Iterator[None]:
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)  # a twentieth less processor time than with Python's own
         gc.enable()
-
-
-def pytest_addoption(parser: Any) -> None:
-    parser.addoption(
-        "--peers",
-        action="store_true",
-        help="run also what needs the real peers: vcsim, kube-apiserver, govc, kubectl, helm (script/peers up)",
-    )
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -36,6 +36,7 @@ def test_each_is_listed_here() -> None:
     assert named == set(PROGRAMS)
 
 
+@pytest.mark.thorough("drift")
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_what_is_no_number_is_refused_with_the_usage(program: str) -> None:
     found = run(program, "many")
@@ -44,6 +45,7 @@ def test_what_is_no_number_is_refused_with_the_usage(program: str) -> None:
     assert "expected a whole number from 1, found 'many'" in found.stderr
 
 
+@pytest.mark.thorough("drift")
 @pytest.mark.parametrize("program", ["apply", "cut", "drift", "sites", "upload"])
 def test_a_peer_that_was_not_built_is_reported_with_the_command_that_builds_it(
     program: str, tmp_path: Path

@@ -50,6 +50,7 @@ def stands(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Pat
     stop(state)
 
 
+@pytest.mark.thorough
 def test_there_is_nothing_to_do_and_no_drift_and_a_destroy_leaves_nothing(
     stands: tuple[Path, Running],
 ) -> None:

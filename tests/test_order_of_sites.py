@@ -223,6 +223,7 @@ def test_in_one_run_the_webhook_changes_the_pod_and_without_that_order_it_would_
     assert ("Insufficient bitfusion.io/gpu-num" in found["workload/train"]) is not ordered
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize("sandbox", ["flexdirect"], indirect=True)
 def test_where_flexdirect_or_a_license_fails_no_job_is_made_and_without_that_order_they_would_be(

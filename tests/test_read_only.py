@@ -57,6 +57,7 @@ def sandbox_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runnin
     stop(state / "state")
 
 
+@pytest.mark.thorough("namespace", "virtual_machine")
 @pytest.mark.parametrize("kind", unhurried(EXAMPLES))
 def test_what_looks_at_a_kind_writes_nothing_and_a_reader_can_look_and_change_nothing(
     kind: str, sandbox: Running, tmp_path: Path
@@ -68,6 +69,7 @@ def test_what_looks_at_a_kind_writes_nothing_and_a_reader_can_look_and_change_no
         changed_by_no_reader(EXAMPLES[kind], sandbox, tmp_path)
 
 
+@pytest.mark.thorough
 def test_what_looks_at_the_whole_poc_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     poc = start(SPECS / "worlds/singapore-poc.yaml", tmp_path / "sandbox", pace=0)

@@ -90,6 +90,7 @@ def test_a_plan_of_200_resources_in_a_cluster_asks_no_more_for_each(large: Runni
     assert as_often == often
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("make", [grown.servers, grown.in_a_cluster], ids=["servers", "in a cluster"])
 def test_six_of_each_kind_are_read_with_as_many_requests_as_two(
     make: Make, small: Running, tmp_path: Path
@@ -118,6 +119,7 @@ def asked(make: Make, folder: Path, count: int, world: Running) -> tuple[int, di
     return len(plan.items), {server: counts.total() for server, counts in seen.items()}
 
 
+@pytest.mark.thorough
 def test_an_apply_of_twice_the_servers_asks_twice_as_often_and_for_everything_as_often_as_before(
     small: Running, tmp_path: Path
 ) -> None:
@@ -132,6 +134,7 @@ def test_an_apply_of_twice_the_servers_asks_twice_as_often_and_for_everything_as
     assert often[4].total() <= 2 * often[2].total()
 
 
+@pytest.mark.thorough
 def test_an_apply_in_a_cluster_lists_the_secrets_of_several_resources_and_asks_for_none_by_name(
     small: Running, tmp_path: Path
 ) -> None:

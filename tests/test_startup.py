@@ -56,6 +56,7 @@ def loaded_besides() -> Iterator[Callable[[str], set[str]]]:
         asks.close()
 
 
+@pytest.mark.thorough("gpu_host", "namespace")
 @pytest.mark.parametrize("kind", names())
 def test_a_kind_is_read_without_its_client_libraries(kind, loaded_besides):
     seen = loaded_besides(f"from bfinfra.kinds import kind; kind({kind!r})")

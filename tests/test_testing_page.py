@@ -9,12 +9,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from bfinfra.sandbox import SMALL_WORLD
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/how-to/test-your-site.md").read_text()
 
 
+@pytest.mark.thorough
 def test_the_examples_of_the_page_pass(tmp_path: Path) -> None:
     files = dict(re.findall(r"```\w+ title=\"(\S+)\"\n(.*?)```", PAGE, re.DOTALL))
     assert set(files) == {"conftest.py", "site.yaml", "test_site.py"}

@@ -39,6 +39,7 @@ def own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state-home"))
 
 
+@pytest.mark.thorough("namespace", "virtual_machine")
 @pytest.mark.parametrize("name", SITES)
 def test_the_world_of_every_example_is_one(name: str, tmp_path: Path) -> None:
     found = world_of(bfinfra.load(SITES[name]))
@@ -51,6 +52,7 @@ def test_the_world_of_every_example_is_one(name: str, tmp_path: Path) -> None:
     assert found.left_out == {}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", LONG)
 def test_the_world_of_an_example_carries_an_apply_of_it(name: str, tmp_path: Path) -> None:
     world, state = tmp_path / "world.yaml", tmp_path / "state"

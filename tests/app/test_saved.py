@@ -106,6 +106,7 @@ def test_a_plan_made_in_one_folder_is_applied_in_another_from_another_home(
     assert again.pending == ()
 
 
+@pytest.mark.thorough("namespace", "virtual_machine")
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_the_plan_of_every_kind_is_the_same_in_another_folder(
     kind: str, sandbox: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -55,6 +55,7 @@ def stranger(desk: Desk, address: str) -> None:
             )
 
 
+@pytest.mark.thorough("text3-namespace/training-site.yaml:19:3")
 @pytest.mark.parametrize(
     ("text", "address", "place"),
     [

@@ -16,6 +16,7 @@ from bfinfra.render import safe
 from bfinfra.spec import messages
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("part", "times"),
     [(hostile.sites, 60), (hostile.ovas, 40), (hostile.tokens, 30), (hostile.files_of_others, 30)],

@@ -11,6 +11,7 @@ from kinds.lifecycle import EXAMPLES, apply, made, world
 from bfinfra.sandbox import Running
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kind", "nth", "answer", "how"),
     [

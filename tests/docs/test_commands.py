@@ -76,6 +76,7 @@ def reader(request, tmp_path, monkeypatch):
     sandbox.stop(state)
 
 
+@pytest.mark.thorough("tutorial/first-site.md-tutorial/first-site.md")
 @pytest.mark.parametrize(("page", "reader"), [(page, page) for page in PAGES], indirect=["reader"])
 def test_every_command_of_the_page_prints_what_the_page_shows(page, reader):
     for block in read(page):

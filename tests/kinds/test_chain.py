@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from kinds.lifecycle import KILLED, apply, endings, kill_at, made, plan, world
 
 CHAIN = Path(__file__).with_name("chain.yaml")
@@ -21,6 +22,7 @@ def test_a_chain_is_made_in_one_apply_and_then_agrees(sandbox):
     assert sandbox.tally()["written"] == writes
 
 
+@pytest.mark.thorough
 def test_a_chain_killed_after_a_write_is_finished_by_the_next_apply(sandbox, tmp_path):
     apply(CHAIN, sandbox)
     whole, writes = world(sandbox), sandbox.tally()["written"]
@@ -34,6 +36,7 @@ def test_a_chain_killed_after_a_write_is_finished_by_the_next_apply(sandbox, tmp
         assert plan(CHAIN, sandbox).pending == ()
 
 
+@pytest.mark.thorough
 def test_a_chain_killed_while_it_goes_is_gone_after_the_next_destroy(sandbox, tmp_path):
     before = world(sandbox)
     apply(CHAIN, sandbox)

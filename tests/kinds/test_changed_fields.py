@@ -24,6 +24,7 @@ def bare(sandbox: Any) -> str:
     return NOTES.sub("", "\n".join(line for line in world(sandbox).splitlines() if not COUNTED.search(line)))
 
 
+@pytest.mark.thorough("port_group")
 @pytest.mark.parametrize(
     "kind",
     [

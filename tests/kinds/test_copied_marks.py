@@ -98,6 +98,7 @@ def as_they_are(cluster: Any, objects: list[dict[str, Any]]) -> list[Any]:
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", ["apply", "replace", "prune", "destroy"])
 def test_what_was_copied_with_its_mark_stays_whatever_happens_to_the_original(how, site, cluster, space):
     theirs = copies(site, cluster, space)

@@ -81,6 +81,7 @@ def imported(kind: str, folder: Path, running: Running) -> Path:
     return path
 
 
+@pytest.mark.thorough("vm_class")
 @pytest.mark.parametrize("kind", describable())
 def test_existing_objects_are_described_and_adopting_them_changes_no_field(
     kind: str, existing: Running, tmp_path: Path
@@ -98,6 +99,7 @@ def test_existing_objects_are_described_and_adopting_them_changes_no_field(
     assert running.tally()["written"] == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "kinds"),
     [

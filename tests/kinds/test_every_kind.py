@@ -73,10 +73,7 @@ def test_kinds_on_linux_machines_come_after_the_virtual_machines_that_they_are_o
 
 
 @lived_through
-def test_it_applies_agrees_and_goes_without_a_trace_killed_or_not_and_asks_what_the_contract_suite_asks(
-    kind, sandbox, tmp_path
-):
-    """`script/torture crash` strikes before and after each write; here after one amid each way."""
+def test_it_applies_agrees_and_goes_without_a_trace_and_asks_what_the_contract_suite_asks(kind, sandbox):
     asked: set[str] = set()
     before, path, context = (
         world(sandbox),
@@ -97,7 +94,7 @@ def test_it_applies_agrees_and_goes_without_a_trace_killed_or_not_and_asks_what_
     assert started - {(key, step.title()) for key, step in steps} == set(), (
         "apply takes a step that its plan did not show"
     )
-    whole, made_by = world(sandbox), sandbox.tally()["written"]
+    made_by = sandbox.tally()["written"]
     kubeconfigs(path, sandbox, context)
     again = apply(path, sandbox)
     assert set(endings(again).values()) == {"kept"}
@@ -112,6 +109,16 @@ def test_it_applies_agrees_and_goes_without_a_trace_killed_or_not_and_asks_what_
     for key, step in steps:
         assert type(step) in registry.kind(key.kind).step_types, key
         assert step.title() and "{" not in step.title(), key
+
+
+@pytest.mark.thorough("namespace", "virtual_machine")
+@lived_through
+def test_killed_amid_each_way_it_is_finished_by_the_next_run(kind, sandbox, tmp_path):
+    """`script/torture crash` strikes before and after each write; here after one amid each way."""
+    before, path = world(sandbox), EXAMPLES[kind]
+    assert made(apply(path, sandbox))
+    whole, made_by = world(sandbox), sandbox.tally()["written"]
+    assert made(apply(path, sandbox, destroy=True))
     gone_by = sandbox.tally()["written"] - made_by
     sandbox.reset()
     killed(path, sandbox, made_by, tmp_path / "state")

@@ -90,6 +90,7 @@ def forced(
         return {"refused": str(error)}
 
 
+@pytest.mark.thorough("namespace", "virtual_machine")
 @every_made_kind
 def test_what_another_site_made_under_the_same_name_is_not_ours_to_change_destroy_or_prune(
     kind: str, sandbox: Running, tmp_path: Path
@@ -125,6 +126,7 @@ def protected(kind: str, path: Path) -> Path:
     return path
 
 
+@pytest.mark.thorough("namespace", "virtual_machine")
 @every_made_kind
 def test_what_nobody_marked_is_not_taken_over_where_ours_shall_go(
     kind: str, sandbox: Running, tmp_path: Path
@@ -138,6 +140,7 @@ def test_what_nobody_marked_is_not_taken_over_where_ours_shall_go(
     assert (world(sandbox), look()) == (before, theirs)
 
 
+@pytest.mark.thorough("namespace", "virtual_machine")
 @every_made_kind
 def test_what_is_called_alike_stays_and_what_is_inside_is_named_before_it_goes(
     kind: str, sandbox: Running, tmp_path: Path

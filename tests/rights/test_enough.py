@@ -48,6 +48,7 @@ FEWER_DO = [
 ]
 
 
+@pytest.mark.thorough("namespace-apply", "virtual_machine-apply")
 @pytest.mark.parametrize(("kind", "use"), [*ENOUGH, *FEWER_DO])
 def test_what_is_printed_is_enough(kind, use, small, site):
     found = site(kind)
@@ -68,6 +69,7 @@ FEW = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("kind", "use", "name"), FEW)
 def test_one_fewer_fails_and_is_named(kind, use, name, small, site):
     found = site(kind)
@@ -81,6 +83,7 @@ def test_one_fewer_fails_and_is_named(kind, use, name, small, site):
 LIBRARY = "    library: {name: appliances, datastore: local}\n    ova: {file"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "fewer",
     [

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from bfinfra.backends.ansible import LinuxHosts
@@ -122,6 +123,7 @@ def test_openssh_logs_in_under_the_pinned_key_and_what_it_asks_beyond_the_known_
     assert "Host key verification failed" in ssh(sandbox, "ubuntu", "true", known="ssh/empty").stderr
 
 
+@pytest.mark.thorough
 def test_ansible_plays_on_several_one_fails_and_a_second_run_and_check_mode_write_nothing(
     sandbox: Running, tmp_path: Path
 ) -> None:
@@ -151,6 +153,7 @@ def test_ansible_plays_on_several_one_fails_and_a_second_run_and_check_mode_writ
         hosts.close()
 
 
+@pytest.mark.thorough
 def test_two_roles_at_once_on_one_machine_each_record_the_packages_that_they_brought(
     sandbox: Running, tmp_path: Path
 ) -> None:

@@ -42,6 +42,7 @@ def test_a_site_full_of_secrets_leaves_none_in_outputs_journal_plan_temporary_fi
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_without_hiding_the_scan_finds_what_a_server_quotes(tmp_path):
     found = "\n".join(campaign.run(tmp_path, campaign.mishaps, unhidden=True).leaks())
     for name in ("appliance password", *(f"registry password with {sort}" for sort in plants.SORTS)):

@@ -112,6 +112,7 @@ def taken_over(cluster, version):
     assert "2>&1" not in template["containers"][0]["args"]
 
 
+@pytest.mark.thorough("0.4-Fail")
 @pytest.mark.parametrize(
     ("version", "policy"),
     [("0.1", "Ignore"), ("0.2", "Ignore"), ("0.3", "Fail"), ("0.4", "Ignore"), ("0.4", "Fail")],
@@ -133,6 +134,7 @@ def test_it_is_taken_over_whole_and_a_plain_pod_can_be_made_after_each_write(
     assert site.plan().pending == ()
 
 
+@pytest.mark.thorough
 def test_it_can_die_after_each_write_and_no_plain_pod_is_refused_and_the_next_run_goes_on(
     site, cluster, space, monkeypatch
 ):

@@ -38,6 +38,7 @@ def pods(cluster):
     return {pod["metadata"]["uid"] for pod in cluster.list("v1", "Pod", "bwki", "app=bwki")}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("before", "after"),
     [

@@ -68,6 +68,7 @@ def supervisor(networking: str) -> dict[str, Any]:
     return site
 
 
+@pytest.mark.thorough
 @world(WORLD_9)
 @pytest.mark.parametrize("networking", ["haproxy", "avi", "foundation", "foundation across zones", "vpc"])
 def test_every_message_in_the_life_of_a_supervisor_by_the_api_of_supervisors_fits(

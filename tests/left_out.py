@@ -1,0 +1,121 @@
+"""Which tests a run leaves out, unless it is asked for them: those that need real peers (--peers), and, of the
+whole suite, those that repeat for many what others show for one (--thorough). --backend=live alone runs those
+that ask the peers of script/peers, and no others.
+
+The summary says how many were left out, and how to run them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+CONTRACT, PEERS = HERE / "contract", HERE / "peers"
+COUNTS = pytest.StashKey[dict[str, int]]()
+TO_RUN_THEM = {
+    "": "script/peers up && script/test --peers",
+    "with real peers": "script/peers up && script/test --peers",
+    "that repeat for many what others show for one": "script/test --thorough",
+}
+LIVE, REAL, REPEATED = TO_RUN_THEM
+
+
+def pytest_addoption(parser: Any) -> None:
+    parser.addoption(
+        "--peers",
+        action="store_true",
+        help="run also what needs the real peers: vcsim, kube-apiserver, govc, kubectl, helm (script/peers up)",
+    )
+    parser.addoption(
+        "--thorough",
+        action="store_true",
+        help="run also what repeats for each kind, site or seed what others show for one; a run of chosen tests does",
+    )
+
+
+def pytest_configure(config: Any) -> None:
+    for line in (
+        "peers: needs the real peers of script/peers; runs with --peers",
+        "packages: a peer that comes from Debian's packages (sshd, systemd, rpm, Chromium); runs with --peers",
+        "thorough(*ids): repeats what others show; runs with --thorough, where chosen, and for these parameters",
+    ):
+        config.addinivalue_line("markers", line)
+
+
+def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
+    here = {path for path in {item.path for item in items} if PEERS in path.parents}
+    for item in items:
+        if item.path in here:
+            item.add_marker(pytest.mark.peers)
+    live, peers = "live" in config.getoption("--backend"), config.getoption("--peers")
+    thorough = config.getoption("--thorough") or _chosen(config)
+    if not thorough:
+        _no_parameter_is_misspelt(items)
+    out: dict[Any, str] = {}
+    for item in items:
+        if live and not peers:
+            if _others(item):
+                out[item] = LIVE
+        elif not peers and item.get_closest_marker("peers"):
+            out[item] = REAL
+        elif not thorough and _repeats(item):
+            out[item] = REPEATED
+    items[:] = [item for item in items if item not in out]
+    config.stash[COUNTS] = {why: list(out.values()).count(why) for why in TO_RUN_THEM}
+    if out:
+        config.hook.pytest_deselected(items=list(out))
+
+
+def _chosen(config: Any) -> bool:
+    """Whether the run is of some tests, by path, -k or -m, and not of the whole suite."""
+    by_path = config.args_source is pytest.Config.ArgsSource.ARGS
+    return bool(by_path or config.option.keyword or config.option.markexpr)
+
+
+def _repeats(item: Any) -> bool:
+    """Whether it is one of the many, and not one that stays."""
+    marker = item.get_closest_marker("thorough")
+    return marker is not None and (not marker.args or item.callspec.id not in marker.args)
+
+
+def _no_parameter_is_misspelt(items: list[Any]) -> None:
+    """Raises pytest.UsageError with the tests whose marker names a parameter that they don't have."""
+    wrong: dict[str, set[str]] = {}
+    for item in items:
+        for marker in item.iter_markers("thorough"):
+            if marker.args:
+                wrong.setdefault(item.nodeid.partition("[")[0], {*marker.args}).discard(item.callspec.id)
+    lines = [f"{test} has no parameters {', '.join(sorted(ids))}" for test, ids in wrong.items() if ids]
+    if lines:
+        raise pytest.UsageError("\n".join(lines))
+
+
+def _others(item: Any) -> bool:
+    """What asks neither vcsim nor the API server."""
+    asks = CONTRACT in item.path.parents or "peers" in item.fixturenames
+    return not asks or item.get_closest_marker("packages") is not None
+
+
+def pytest_sessionfinish(session: Any) -> None:
+    """A worker of xdist tells its controller, which collects nothing itself."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left out"] = session.config.stash.get(COUNTS, {})
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Every worker collects the same tests: the counts are any one's."""
+    node.config.stash.setdefault(COUNTS, {})
+    node.config.stash[COUNTS] |= getattr(node, "workeroutput", {}).get("left out", {})
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: Any) -> None:
+    for why, count in config.stash.get(COUNTS, {}).items():
+        if count:
+            words = ("test" if count == 1 else "tests", why, "was" if count == 1 else "were")
+            terminalreporter.write_line(
+                f"{count} {' '.join(filter(None, words))} left out; to run them: {TO_RUN_THEM[why]}"
+            )
