@@ -14,8 +14,8 @@ from bfinfra.sandbox.kubernetes.outside import Outside, Person
 from bfinfra.sandbox.kubernetes.supervisor import Access, NamespaceSpec, Supervisor
 from bfinfra.sandbox.kubernetes.vmservice.images import Item
 from bfinfra.sandbox.machine_gpus import MachineGpus
+from bfinfra.sandbox.rest.class_devices import wanted
 from bfinfra.sandbox.rest.published import source_of
-from bfinfra.sandbox.rest.vm_classes import wanted
 from bfinfra.sandbox.sessions import full_name
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class MachineClass:
     @property
     def gpus(self) -> int:
         """How many it has."""
-        return len(self.devices.vgpus) + len(self.devices.cards)
+        return self.devices.count
 
 
 class Supervisors:

@@ -69,13 +69,22 @@ class Host:
     vgpu_driver: str = ""
     """The VIB without which it offers no vGPUs. Without it, the host needs none."""
     device_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Vendor device groups: name → the vGPU profile of each of its devices."""
+    """Vendor device groups: name → the vGPU profile of each of its devices. Cards that follow each other in
+    `pci` are linked: a group of two is the first and second, or the third and fourth. Each of its vGPUs fills
+    a card.
+    """
 
     def __post_init__(self) -> None:
         if self.cores <= 0 or self.mhz <= 0 or self.memory <= 0:
             raise BadWorld("cores, mhz and memory are more than 0")
         if len({device.id for device in self.pci}) != len(self.pci):
             raise BadWorld("two PCI devices have the same id")
+        for name, profiles in self.device_groups.items():
+            able = sum(not set(profiles).isdisjoint(device.profiles) for device in self.pci)
+            if not 2 <= len(profiles) <= able:
+                raise BadWorld(
+                    f"device_groups: {name} needs at least two devices, and as many cards with their profiles"
+                )
 
 
 @dataclass(frozen=True)

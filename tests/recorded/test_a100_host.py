@@ -4,6 +4,7 @@ passed through.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +16,12 @@ from recorded.conftest import Held
 from recorded.sources import stored
 from recorded.test_soap_answers import stub
 
-from bfinfra.backends.vcenter import hardware
+from bfinfra.backends.vcenter import hardware, vgpus
+from bfinfra.sandbox.clock import Clock
+from bfinfra.sandbox.inventory import BuiltInventory
+from bfinfra.sandbox.passwords import Passwords
+from bfinfra.sandbox.soap import device_groups
+from bfinfra.sandbox.world_file import parse
 
 SOURCE = "ESXi host with four A100s, QueryConfigTarget"
 SYSTEM = "69c2ad94-7c22-3506-dd02-78ac443ae2ea"
@@ -63,3 +69,47 @@ def test_the_host_has_an_id_whatever_is_passed_through(
     content = SimpleNamespace(rootFolder=vim.Folder("group-d1", server))
     wrong = [] if hardware._system_id(content, vim.HostSystem("ha-host", server)) == SYSTEM else ["no id"]
     held(f"{SOURCE}: the host's id", wrong, 1)
+
+
+def test_its_device_group_is_read_with_the_vgpu_of_each_card(held: Held) -> None:
+    found = target(recorded()).vendorDeviceGroupInfo
+    manager = SimpleNamespace(RetrieveVendorDeviceGroupInfo=lambda: found)
+    groups = {name: [each["backing"] for each in devices] for name, devices in vgpus._groups(manager).items()}
+    card = {"_typeName": "VirtualPCIPassthroughVmiopBackingInfo", "vgpu": "grid_a100-40c"}
+    assert groups == {"Nvidia:2@grid_a100-40c%NVLink": [card, card]}
+    held(f"{SOURCE}: device groups", [], len(groups))
+
+
+def test_the_sandbox_describes_the_same_group_alike(held: Held) -> None:
+    card = {"vendor": 0x10DE, "device": 0x20F1, "name": "GA100 [A100 PCIe 40GB]", "class": 0x0302}
+    card |= {"memory": "40GiB", "profiles": ["grid_a100-40c"]}
+    host = {
+        "graphics": "sharedDirect",
+        "pci": [{"id": f"0000:{bus}:00.0", **card} for bus in ("8a", "8c", "c1", "c3")],
+        "device_groups": {"Nvidia:2@grid_a100-40c%NVLink": ["grid_a100-40c"] * 2},
+    }
+    world = {
+        "datacenter": "dc",
+        "users": [],
+        "networks": [],
+        "datastores": {"local": {"capacity": "1TiB"}},
+        "vcenter": {"host": "vc.test"},
+        "clusters": {"gpu": {"hosts": {"esx1.test": host}}},
+    }
+    inventory = BuiltInventory(parse(world, Passwords(b"seed")), Clock(0))
+    (ours,) = device_groups.infos(list(inventory.hosts()))
+    (there,) = target(recorded()).vendorDeviceGroupInfo
+    wrong = [*_differing(there, ours, "vendorDeviceGroupInfo")]
+    assert wrong == []
+    held(f"{SOURCE}: a group in the sandbox", wrong, 1)
+
+
+def _differing(there: Any, ours: Any, at: str) -> Iterator[str]:
+    """The fields whose last word differs: the words before it are the card's name, which is the world's."""
+    for info in there._GetPropertyList():
+        one, other = getattr(there, info.name), getattr(ours, info.name)
+        for left, right in zip(*((x if isinstance(x, list) else [x]) for x in (one, other)), strict=True):
+            if hasattr(left, "_GetPropertyList"):
+                yield from _differing(left, right, f"{at}.{info.name}")
+            elif (left, right) != (None, None) and str(left).split()[-1:] != str(right).split()[-1:]:
+                yield f"{at}.{info.name}: {left} and {right}"

@@ -1,17 +1,19 @@
 """The GPUs of hosts and who holds them: machines, nodes of workload clusters, machines of the VM Service.
 
-A card gives vGPUs where its host shares its cards, until it is full. In the mode sameSize all vGPUs of a
-card have one size. In mixedSize each takes the smallest half, quarter, … of the card that holds it. Parts by
-MIG are of one size, and not beside vGPUs by time. What is passed through gives no vGPU.
+A card gives vGPUs where its host shares its cards, until it is full. What is passed through gives no vGPU.
+
+A vendor device group is vGPUs on cards that are linked, each of which it fills. NVLink bridges and partitions
+of an NVSwitch link cards in halves of halves: a group of two is the first and second card, or the third and
+fourth, in the order of the world; a group of four is the first four or the next four.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bfinfra.sandbox.inventory.card_room import SIZE, fits
 from bfinfra.sandbox.inventory.vmtypes import vim
 
 if TYPE_CHECKING:
@@ -20,10 +22,6 @@ if TYPE_CHECKING:
 
 HELD = "held_gpus"
 """In a host's hidden data: [address of the card, profile or "" for the whole card, holder] each."""
-SIZE = re.compile(r"(?:-(\d+))?-(\d+)[a-z]+$")
-"""The end of a profile's name: parts of a card by MIG, and GiB."""
-GIB, SLACK = 2**30, 1.07  # cards report somewhat less memory than the GiB in their name
-PARTS = 7  # of a card, by MIG
 FULL = (
     "The amount of graphics resource available in the parent resource pool is insufficient for the operation."
 )
@@ -32,11 +30,27 @@ Ids = frozenset[tuple[int, int]]
 
 
 @dataclass(frozen=True)
+class Group:
+    """A vendor device group: its name, and the profile of each of its vGPUs."""
+
+    name: str
+    profiles: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Wanted:
-    """The GPUs of a machine: profiles of vGPUs, and for each whole card the cards that it may be."""
+    """The GPUs of a machine: profiles of vGPUs, for each whole card the cards that it may be, and vendor
+    device groups.
+    """
 
     vgpus: tuple[str, ...] = ()
     cards: tuple[Ids, ...] = ()
+    groups: tuple[Group, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """How many GPUs it is."""
+        return len(self.vgpus) + len(self.cards) + sum(len(each.profiles) for each in self.groups)
 
 
 NONE = Wanted()
@@ -59,27 +73,72 @@ def offers(host: Managed, profile: str) -> bool:
     return profile in (host["config"].sharedPassthruGpuTypes or ())
 
 
-def room(host: Managed, profiles: Sequence[str]) -> list[str] | None:
-    """The card for each vGPU, by the host's policy: the fullest first for consolidation, else the emptiest.
-    None where they don't fit.
+def groups(host: Managed) -> dict[str, tuple[str, ...]]:
+    """The vendor device groups that the host offers, taken or not: name → the profile of each device."""
+    known: dict[str, list[str]] = host.hidden.get("device_groups", {})
+    return {
+        name: tuple(profiles)
+        for name, profiles in known.items()
+        if all(offers(host, each) for each in profiles) and any(_linked(host, profiles))
+    }
+
+
+def room(host: Managed, wanted: Wanted) -> list[tuple[str, str]] | None:
+    """The card and the profile of each vGPU; those of groups first, the largest before smaller ones, as they
+    take whole cards. None where they don't all fit.
     """
     held = [(card, profile) for card, profile, _ in _held(host)]
-    found = []
-    for profile in profiles:
-        if not offers(host, profile):
+    before = len(held)
+    for group in sorted(wanted.groups, key=lambda each: -len(each.profiles)):
+        cards = _group(host, group, {card for card, _ in held})
+        if cards is None:
             return None
-        fitting = [
-            card
-            for card in _shared(host, profile)
-            if _fits(host, card, profile, [name for at, name in held if at == card])
-        ]
-        if not fitting:
+        held += zip(cards, group.profiles, strict=True)
+    for profile in wanted.vgpus:
+        card = _card(host, profile, held)
+        if card is None:
             return None
-        packed = host["config"].graphicsConfig.sharedPassthruAssignmentPolicy == "consolidation"
-        counts = {card: sum(at == card for at, _ in held) for card in fitting}
-        found.append((max if packed else min)(fitting, key=lambda card: counts[card]))
-        held.append((found[-1], profile))
-    return found
+        held.append((card, profile))
+    return held[before:]
+
+
+def _group(host: Managed, group: Group, taken: Collection[str]) -> list[str] | None:
+    """The first linked cards of which none is taken; None if the host doesn't offer this group."""
+    if groups(host).get(group.name) != group.profiles:
+        return None
+    return next((cards for cards in _linked(host, group.profiles) if set(cards).isdisjoint(taken)), None)
+
+
+def _linked(host: Managed, profiles: Sequence[str]) -> Iterator[list[str]]:
+    """The cards that can be a group of these profiles, each group once. Each vGPU fills its card."""
+    known, size = host.hidden.get("card_profiles", {}), len(profiles)
+    cards = [card for card, offered in known.items() if not set(profiles).isdisjoint(offered)]
+    for start in range(0, len(cards) - size + 1, size):
+        found = cards[start : start + size]
+        if all(_fills(host, *each) for each in zip(found, profiles, strict=True)):
+            yield found
+
+
+def _fills(host: Managed, card: str, profile: str) -> bool:
+    """Return whether an empty card has room for one vGPU and no second one."""
+    one = card in _shared(host, profile) and fits(host, card, profile, ())
+    return one and not fits(host, card, profile, (profile,))
+
+
+def _card(host: Managed, profile: str, held: Sequence[tuple[str, str]]) -> str | None:
+    """A card for one more vGPU, by the host's policy: the fullest first for consolidation, else the
+    emptiest.
+    """
+    if not offers(host, profile):
+        return None
+    fitting = [
+        card
+        for card in _shared(host, profile)
+        if fits(host, card, profile, [name for at, name in held if at == card])
+    ]
+    packed = host["config"].graphicsConfig.sharedPassthruAssignmentPolicy == "consolidation"
+    counts = {card: sum(at == card for at, _ in held) for card in fitting}
+    return (max if packed else min)(fitting, key=lambda card: counts[card], default=None)
 
 
 def whole(host: Managed, busy: Sequence[str], cards: Sequence[Ids]) -> list[str] | None:
@@ -133,29 +192,35 @@ def place(
     """Give a machine of another part of the world its GPUs, on the host that holds least. Returns why none
     has them, "" if it has them. Holds nothing twice.
     """
-    if not (wanted.vgpus or wanted.cards):
+    if not wanted.count:
         return ""
     with inventory.lock:
         if any(each[2] == holder for host in hosts for each in _held(host)):
             return ""
         for host in sorted(hosts, key=lambda each: len(_held(each))):
-            vgpus, cards = room(host, wanted.vgpus), whole(host, busy(host), wanted.cards)
+            vgpus, cards = room(host, wanted), whole(host, busy(host), wanted.cards)
             if vgpus is not None and cards is not None:
-                held = [*zip(vgpus, wanted.vgpus, strict=True), *((card, "") for card in cards)]
-                hold(inventory, host, holder, held)
+                hold(inventory, host, holder, [*vgpus, *((card, "") for card in cards)])
                 return ""
-        return why_not(hosts, wanted.vgpus)
+        return why_not(hosts, wanted)
 
 
-def why_not(hosts: Sequence[Managed], profiles: Sequence[str]) -> str:
+def why_not(hosts: Sequence[Managed], wanted: Wanted) -> str:
     """Why no host gives a machine its GPUs."""
-    for profile in profiles:
+    for profile in wanted.vgpus:
         if not any(offers(host, profile) for host in hosts):
-            return (
-                f"Could not initialize plugin 'libnvidia-vgx.so' for vGPU '{profile}'. "
-                f"No graphics device is available for vGPU '{profile}'."
-            )
+            return _unavailable("vGPU", profile)
+    for group in wanted.groups:
+        if not any(groups(host).get(group.name) == group.profiles for host in hosts):
+            return _unavailable("device group", group.name)
     return FULL
+
+
+def _unavailable(what: str, name: str) -> str:
+    return (
+        f"Could not initialize plugin 'libnvidia-vgx.so' for {what} '{name}'. "
+        f"No graphics device is available for {what} '{name}'."
+    )
 
 
 def of(inventory: Inventory, holder: str) -> Held:
@@ -177,6 +242,11 @@ def holders(host: Managed, card: str) -> list[str]:
     return [holder for at, _, holder in _held(host) if at == card]
 
 
+def model(host: Managed, profile: str) -> str:
+    """The name of the first card that gives vGPUs of a profile, as its driver has it."""
+    return next((_name(host, card, "") for card in _shared(host, profile)), "")
+
+
 def guests(host: Managed) -> list[str]:
     """Who holds GPUs of a host."""
     return list(dict.fromkeys(holder for _, _, holder in _held(host)))
@@ -192,46 +262,6 @@ def _shared(host: Managed, profile: str) -> list[str]:
     passed_through = {each.id for each in host["config"].pciPassthruInfo if each.passthruActive}
     known = host.hidden.get("card_profiles", {})
     return [card for card, profiles in known.items() if profile in profiles and card not in passed_through]
-
-
-def _fits(host: Managed, card: str, profile: str, others: Sequence[str]) -> bool:
-    """Return whether a card has room for one more vGPU."""
-    sizes = [_size(each) for each in (*others, profile)]
-    if None in sizes or "" in others or len({by_parts for by_parts, _ in filter(None, sizes)}) > 1:
-        return False
-    each = [size for _, size in filter(None, sizes)]
-    if any(by_parts for by_parts, _ in filter(None, sizes)):
-        return len(set(each)) == 1 and each[0] * len(each) <= PARTS
-    memory = int(host.hidden["pci_memory"].get(card, 0) * SLACK / GIB)
-    if _mode(host, card) == "mixedSize":
-        return _aligned(memory, each)
-    return len(set(each)) == 1 and each[0] * len(each) <= memory
-
-
-def _aligned(memory: int, sizes: Sequence[int]) -> bool:
-    """Return whether vGPUs of several sizes fit, each in a half, quarter, … of the card."""
-    if any(size > memory for size in sizes):
-        return False
-    slots = []
-    for size in sizes:
-        divided = 1
-        while memory // (divided * 2) >= size:
-            divided *= 2
-        slots.append(1 / divided)
-    return sum(slots) <= 1
-
-
-def _size(profile: str) -> tuple[bool, int] | None:
-    """Whether it is by MIG, and its parts or GiB; None for a name that tells no size."""
-    found = SIZE.search(profile)
-    if found is None:
-        return None
-    return (True, int(found[1])) if found[1] else (False, int(found[2]))
-
-
-def _mode(host: Managed, card: str) -> str:
-    listed = host["config"].graphicsConfig.deviceType or ()
-    return next((str(each.vgpuMode) for each in listed if each.deviceId == card), "sameSize")
 
 
 def _name(host: Managed, card: str, profile: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.sandbox.inventory.vgpus import Wanted
 from bfinfra.sandbox.inventory.vmtypes import vim
+from bfinfra.sandbox.rest.class_devices import PCI, Fields, check_groups, mirrored
 from bfinfra.sandbox.rest.errors import Refused, missing
 from bfinfra.sandbox.rest.routes import Call, route
 from bfinfra.sandbox.rest.shapes import check
@@ -33,8 +33,6 @@ UPDATE = {
 CREATE = {**UPDATE, "id": str, "cpu_count": int, "memory_MB": int}
 CREATE = {name: each for name, each in CREATE.items() if name not in ("cpu_count?", "memory_MB?")}
 MIB = 2**20
-PCI = "VirtualPCIPassthrough"
-Fields = dict[str, Any]
 
 
 def class_of(name: str, given: VmClass) -> Fields:
@@ -57,62 +55,6 @@ def class_of(name: str, given: VmClass) -> Fields:
 def new(call: Call) -> bool:
     """Return whether this vCenter has devices in `config_spec`, and only writes `devices`: since 8.0.2."""
     return tuple(map(int, call.state.world.vcenter.version.split(".")))[:3] >= (8, 0, 2)
-
-
-def backings(devices: Fields) -> list[Fields]:
-    """The backing of each device, in vSphere's JSON."""
-    vgpus = [
-        {"_typeName": f"{PCI}VmiopBackingInfo", "vgpu": each["profile_name"]}
-        for each in devices.get("vgpu_devices") or ()
-    ]
-    cards = [
-        {
-            "_typeName": f"{PCI}DynamicBackingInfo",
-            "deviceName": "",
-            "customLabel": each.get("custom_label", ""),
-            "allowedDevice": [
-                {
-                    "_typeName": f"{PCI}AllowedDevice",
-                    "vendorId": each["vendor_id"],
-                    "deviceId": each["device_id"],
-                }
-            ],
-        }
-        for each in devices.get("dynamic_direct_path_IO_devices") or ()
-    ]
-    return vgpus + cards
-
-
-def mirrored(spec: Fields) -> Fields:
-    """Move `devices` into `config_spec`, where they replace the PCI devices."""
-    if spec.get("devices") is None:
-        return spec
-    config = spec.get("config_spec") or {"_typeName": "VirtualMachineConfigSpec"}
-    others = [
-        each for each in config.get("deviceChange", []) if each.get("device", {}).get("_typeName") != PCI
-    ]
-    added = [
-        {
-            "_typeName": "VirtualDeviceConfigSpec",
-            "operation": "add",
-            "device": {"_typeName": PCI, "key": -20000 - index, "backing": backing},
-        }
-        for index, backing in enumerate(backings(spec["devices"]))
-    ]
-    return {**spec, "devices": None, "config_spec": {**config, "deviceChange": [*others, *added]}}
-
-
-def wanted(spec: Fields) -> Wanted:
-    """The GPUs of a class: vGPUs, and the models that each whole card may be."""
-    changes = (mirrored(spec).get("config_spec") or {}).get("deviceChange") or ()
-    found = [(each.get("device") or {}).get("backing") or {} for each in changes]
-    allowed = [
-        frozenset((card["vendorId"] & 0xFFFF, card["deviceId"] & 0xFFFF) for card in each["allowedDevice"])
-        for each in found
-        if each.get("_typeName") == f"{PCI}DynamicBackingInfo"
-    ]
-    profiles = [str(each["vgpu"]) for each in found if each.get("_typeName") == f"{PCI}VmiopBackingInfo"]
-    return Wanted(tuple(profiles), tuple(allowed))
 
 
 @route("GET", PATH)
@@ -196,6 +138,7 @@ def _kept(call: Call, spec: Fields) -> Fields:
     if new(call):
         if "config_spec" in spec:
             check_vim(spec["config_spec"], vim.vm.ConfigSpec, "spec.config_spec")
+            check_groups(spec["config_spec"])
         return mirrored(spec)
     if "config_spec" in spec:
         raise Refused("INVALID_ARGUMENT", "spec.config_spec: unknown before 8.0.2")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from bfinfra.sandbox.inventory.computed import MIB
 from bfinfra.sandbox.inventory.hosts import unsigned
 from bfinfra.sandbox.inventory.vmtypes import vim
+from bfinfra.sandbox.soap.device_groups import infos
 from bfinfra.sandbox.soap.dispatch import Call, method
 from bfinfra.sandbox.soap.vm_pci import offered, system_id
 
@@ -57,6 +58,7 @@ def target(call: Call, this: Managed, args: Any) -> Any:
             for host, device in virtual
         ],
         dynamicPassthrough=dynamic(plain),
+        vendorDeviceGroupInfo=infos(hosts),
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.computed import computed
 from bfinfra.sandbox.inventory.hosts import offer_vgpus
-from bfinfra.sandbox.inventory.vmtypes import vim, vmodl
+from bfinfra.sandbox.inventory.vmtypes import vmodl
 from bfinfra.sandbox.soap.dispatch import Call, method
 from bfinfra.sandbox.soap.hosts import need_connected
 
@@ -49,30 +49,3 @@ def update(call: Call, this: Managed, args: Any) -> None:
     offer_vgpus(call.inventory, host)
     call.inventory.touch(host, this)
     call.inventory.room_changed()
-
-
-@method("vim.host.AssignableHardwareManager", "RetrieveVendorDeviceGroupInfo", writes=False)
-def groups(call: Call, this: Managed, _args: Any) -> list[Any]:
-    """The vendor's groups of devices, where the host can share its cards."""
-    host = call.inventory.objects[this.hidden["host"]]
-    need_connected(host)
-    if not offer_vgpus(call.inventory, host):
-        return []
-    return [
-        vim.vm.VendorDeviceGroupInfo(
-            name=name,
-            configurationTag=[],
-            deviceGroupName=name,
-            componentDeviceInfo=[_component(each) for each in profiles],
-        )
-        for name, profiles in host.hidden.get("device_groups", {}).items()
-    ]
-
-
-def _component(profile: str) -> Any:
-    device = vim.vm.device.VirtualPCIPassthrough(
-        key=0, backing=vim.vm.device.VirtualPCIPassthrough.VmiopBackingInfo(vgpu=profile)
-    )
-    return vim.vm.VendorDeviceGroupInfo.ComponentDeviceInfo(
-        type="nvidiaVgpu", vendorName="NVIDIA", deviceName=profile, isConfigurable=False, device=device
-    )

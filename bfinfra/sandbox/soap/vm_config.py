@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bfinfra.sandbox.inventory.hosts import now
 from bfinfra.sandbox.inventory.vms import GUESTS, change_version
 from bfinfra.sandbox.inventory.vmtypes import fields, moid, support, vim, vmodl
+from bfinfra.sandbox.soap.device_groups import changed_groups
 from bfinfra.sandbox.soap.vapp import change_vapp
 from bfinfra.sandbox.soap.vm_devices import change_devices
 
@@ -78,6 +79,7 @@ def apply_to_copy(inventory: Inventory, vm: Managed, spec: Any) -> None:
     check_sizes(spec)
     devices, _ = change_devices(inventory, vm, spec.deviceChange or [])
     change_vapp(vm, spec)
+    config.deviceGroups = changed_groups(config, spec, devices)
     config.hardware.device = devices
     for name in PLAIN:
         if getattr(spec, name) is not None:

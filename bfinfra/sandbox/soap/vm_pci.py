@@ -105,10 +105,10 @@ def claim(inventory: Inventory, vm: Managed, host: Managed) -> None:
         raise refused(
             f"Invalid memory setting: memory reservation (sched.mem.min) should be equal to memsize({size})."
         )
-    profiles = vgpus_of(vm)
-    found = vgpus.room(host, profiles)
+    shared = vgpus_of(vm)
+    found = vgpus.room(host, shared)
     if found is None:
-        raise no_vgpus([host], profiles)
+        raise no_vgpus([host], shared)
     busy, free = in_use(inventory, host, vm), {each.id: each for each in offered(host)}
     for device in wanted:
         if isinstance(device.backing, PCI.DeviceBackingInfo):
@@ -118,7 +118,7 @@ def claim(inventory: Inventory, vm: Managed, host: Managed) -> None:
             device.backing.assignedId = choose(device.backing, busy, free)
             busy[device.backing.assignedId] = vm.name
     if found:
-        vgpus.hold(inventory, host, vm.moid, list(zip(found, profiles, strict=True)))
+        vgpus.hold(inventory, host, vm.moid, found)
 
 
 def in_use(inventory: Inventory, host: Managed, but: Managed) -> dict[str, str]:
@@ -131,15 +131,25 @@ def in_use(inventory: Inventory, host: Managed, but: Managed) -> dict[str, str]:
     return nodes | {card: vm.name for card, vm in users(inventory, host, but).items()}
 
 
-def vgpus_of(vm: Managed) -> list[str]:
-    """The profiles of the machine's vGPUs."""
-    backings = [each.backing for each in passthroughs(vm)]
-    return [str(each.vgpu) for each in backings if isinstance(each, PCI.VmiopBackingInfo)]
+def vgpus_of(vm: Managed) -> vgpus.Wanted:
+    """The machine's vGPUs, alone and in device groups."""
+    alone = [each for each in passthroughs(vm) if each.deviceGroupInfo is None]
+    profiles = [each.backing.vgpu for each in alone if isinstance(each.backing, PCI.VmiopBackingInfo)]
+    listed = vm["config"].deviceGroups.deviceGroup if vm["config"].deviceGroups else ()
+    groups = [vgpus.Group(each.deviceGroupName, profiles_of(vm, each.groupInstanceKey)) for each in listed]
+    return vgpus.Wanted(tuple(map(str, profiles)), groups=tuple(groups))
 
 
-def no_vgpus(hosts: list[Managed], profiles: list[str]) -> vim.fault.VimFault:
+def profiles_of(vm: Managed, group: int) -> tuple[str, ...]:
+    """The profile of each vGPU of a device group, in their order."""
+    places = [(each.deviceGroupInfo, each.backing) for each in passthroughs(vm) if each.deviceGroupInfo]
+    own = sorted((at.sequenceId, str(backing.vgpu)) for at, backing in places if at.groupInstanceKey == group)
+    return tuple(profile for _, profile in own)
+
+
+def no_vgpus(hosts: list[Managed], wanted: vgpus.Wanted) -> vim.fault.VimFault:
     """The fault of a power-on for which no host has vGPUs."""
-    why = vgpus.why_not(hosts, profiles)
+    why = vgpus.why_not(hosts, wanted)
     if why == vgpus.FULL:
         return vim.fault.InsufficientGraphicsResourcesFault(msg=why)
     return refused(why)

@@ -108,8 +108,8 @@ def host_with_vgpus(inventory: Inventory, vm: Managed) -> Managed:
     the machine. Raises the fault where none has.
     """
     own: Managed = inventory.get(vm["runtime"].host)
-    profiles = vgpus_of(vm)
-    if vgpus.room(own, profiles) is not None:
+    wanted = vgpus_of(vm)
+    if vgpus.room(own, wanted) is not None:
         return own
     others = [
         each
@@ -118,9 +118,9 @@ def host_with_vgpus(inventory: Inventory, vm: Managed) -> Managed:
         and usable(each)
         and all(store in each["datastore"] for store in vm["datastore"])
     ]
-    found = next((each for each in others if vgpus.room(each, profiles) is not None), None)
+    found = next((each for each in others if vgpus.room(each, wanted) is not None), None)
     if found is None:
-        raise no_vgpus([own, *others], profiles)
+        raise no_vgpus([own, *others], wanted)
     return found
 
 
