@@ -35,6 +35,17 @@ class HostOffer:
     groups: Mapping[str, Sequence[dict[str, Any]]] = field(default_factory=dict)
     cards: tuple[int, ...] = ()
 
+    @property
+    def profiles_of_groups(self) -> dict[str, tuple[str, ...]]:
+        """Vendor device group → the profile of each of its vGPUs. Not of one with other devices beside them,
+        such as network cards.
+        """
+        found = {
+            name: tuple(str((each.get("backing") or {}).get("vgpu") or "") for each in devices)
+            for name, devices in self.groups.items()
+        }
+        return {name: profiles for name, profiles in found.items() if profiles and all(profiles)}
+
 
 class Vgpus:
     """The vGPUs that the hosts of one vCenter offer. Raises RemoteError."""

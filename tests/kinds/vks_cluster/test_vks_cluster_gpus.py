@@ -11,6 +11,8 @@ from bfinfra.backends.vcenter.vgpus import HostOffer
 from bfinfra.kinds.supervisor.base.fit import Environment
 from bfinfra.kinds.supervisor.base.gpus import conflicts
 from bfinfra.kinds.supervisor.supervisor_namespace.spec import Spec as Namespace
+from bfinfra.kinds.supervisor.vks_cluster.catalog import VksClusterFacts
+from bfinfra.kinds.supervisor.vks_cluster.kind import VksCluster
 from bfinfra.kinds.supervisor.vks_cluster.spec import Spec
 from bfinfra.kinds.vcenter.host_graphics import Spec as Graphics
 from bfinfra.kinds.vcenter.vm_class.spec import Spec as VmClass
@@ -79,6 +81,87 @@ def test_a_host_without_known_cards_that_the_site_is_about_to_share_leaves_the_s
 
 def test_hosts_without_known_profiles_refuse_nothing() -> None:
     assert found(0, count=9) == []
+
+
+PAIR, WHOLE = "Nvidia:2@nvidia_h100-80c%NVLink", "nvidia_h100-80c"
+
+
+def grouped(
+    *cards: int, beside: int = 0, reserved: int = 0, groups: bool = True, **gpu: Any
+) -> list[Conflict]:
+    """A pool whose machines have a group of two, on hosts with so many cards each; `beside`: nodes of another
+    pool with one vGPU of a whole card; not `groups`: no host offers the group.
+    """
+    site: dict[str, dict[str, Any]] = yaml.safe_load((SPECS / "vks-gpu.yaml").read_text())
+    base = site["vm_class"]["h100-40c"]
+    vm_classes = {
+        "pair": {**base, "vgpus": [], "device_groups": [PAIR]},
+        "single": {**base, "vgpus": [WHOLE]},
+    }
+    pools = {"gpu": {"vm_class": "pair", **gpu}, "one": {"vm_class": "single", "count": beside}}
+    space = {**site["supervisor_namespace"]["ml"], "vm_classes": ["guaranteed-large", *vm_classes]}
+    space["reserved"] = {"pair": reserved} if reserved else {}
+    device = {"_typeName": "VirtualPCIPassthrough", "key": 0}
+    device["backing"] = {"_typeName": "VirtualPCIPassthroughVmiopBackingInfo", "vgpu": WHOLE}
+    offered = {PAIR: [device, device]} if groups else {}
+    wanted: dict[Key, resource.Spec] = {
+        Key("supervisor_namespace", "ml"): Namespace.model_validate(space),
+        Key("vks_cluster", "ml-01"): Spec.model_validate({**site["vks_cluster"]["ml-01"], "workers": pools}),
+        **{Key("vm_class", name): VmClass.model_validate(each) for name, each in vm_classes.items()},
+    }
+    offers = tuple(
+        HostOffer(f"esx{n}", "gpu", (WHOLE,), offered, (CARD,) * count) for n, count in enumerate(cards)
+    )
+    facts = VksClusterFacts({}, {}, {}, Environment(offers=offers))
+    return [*VksCluster.conflicts(wanted, {}, facts)]
+
+
+SLOW = {"max_surge": 0, "max_unavailable": 1}
+
+
+def test_more_nodes_than_the_hosts_have_device_groups_are_refused() -> None:
+    [conflict] = grouped(3, 3, count=3, rollout=SLOW)
+    assert conflict.what == f"its nodes can take 3 device groups {PAIR}; the hosts of gpu have 2"
+    assert conflict.at.field == "workers.gpu.vm_class"
+    assert (conflict.why, conflict.next) == (
+        "each takes 2 linked cards of one host",
+        "write fewer, or add hosts to gpu",
+    )
+    assert grouped(4, 3, count=3, rollout=SLOW) == []
+
+
+def test_vgpus_beside_device_groups_take_the_same_cards() -> None:
+    [conflict] = grouped(4, count=1, beside=3, rollout=SLOW)
+    assert conflict.what == f"its nodes can take 5 vGPUs {WHOLE}; the hosts of gpu have 4"
+    assert conflict.why == f"a device group {PAIR} takes 2 of them"
+    assert grouped(5, count=1, beside=2, rollout=SLOW) == []
+
+
+def test_a_surge_without_a_spare_device_group_is_refused() -> None:
+    [conflict] = grouped(2, count=1)
+    assert conflict.what == f"no device group {PAIR} is spare while its nodes are replaced"
+    assert grouped(4, count=1) == []
+
+
+def test_device_groups_that_a_namespace_keeps_free_count() -> None:
+    [conflict] = grouped(4, count=1, reserved=3, rollout=SLOW)
+    assert conflict.what == (
+        f"its nodes can take 1 device groups {PAIR}, namespaces reserve 2 more; the hosts of gpu have 2"
+    )
+
+
+def test_device_groups_that_no_host_offers_yet_refuse_nothing_here() -> None:
+    assert grouped(2, count=9, groups=False) == []
+
+
+def test_an_autoscaler_is_told_of_the_gpus_of_a_device_group() -> None:
+    few, many = {"min": 0, "max": 2}, {"min": 0, "max": 2, "gpus": 2}
+    assert grouped(4, autoscale=many, rollout=SLOW) == []
+    [warning] = grouped(4, autoscale=few, rollout=SLOW)
+    assert (warning.stops, warning.next) == (False, "write gpus: 2")
+    [conflict] = grouped(4, autoscale={**many, "gpus": 1}, rollout=SLOW)
+    assert (conflict.what, conflict.next) == ("each node has 2 GPUs, not 1", "write 2")
+    assert grouped(4, autoscale={**many, "gpus": 1}, rollout=SLOW, groups=False) == []
 
 
 def told(**autoscale: int) -> list[Conflict]:

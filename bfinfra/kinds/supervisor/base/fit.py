@@ -5,7 +5,7 @@ they reserve, and their volumes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from bfinfra.backends.vcenter.vm_classes import VmClass
 from bfinfra.kinds.supervisor.base.pools import ClusterSpec, Pool
 from bfinfra.model.context import ResolvedRef
 from bfinfra.model.errors import Denied, Refusal
+from bfinfra.model.mark import Mark
 from bfinfra.model.names import storage_class
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
@@ -62,8 +63,10 @@ class Environment:
         return found if found is not None and found.running and found.endpoint else None
 
 
-def read(vcenter: VCenter, needs: Mapping[Key, ResolvedRef]) -> Environment:
-    """Reads it from vCenter and from the states of the namespaces. Raises RemoteError."""
+def read(vcenter: VCenter, needs: Mapping[Key, ResolvedRef], vm_classes: Collection[str] = ()) -> Environment:
+    """Reads it from vCenter and from the states of the namespaces. `vm_classes`: of which machines are to be
+    made; the device groups of hosts are read if one may have some. Raises RemoteError.
+    """
     catalog = Namespaces(vcenter).catalog()
     try:
         by_id = vcenter.capacity.read()
@@ -76,8 +79,15 @@ def read(vcenter: VCenter, needs: Mapping[Key, ResolvedRef]) -> Environment:
         catalog.vm_classes,
         catalog.supervisors,
         {name: by_id[each.cluster] for name, each in catalog.supervisors.items() if each.cluster in by_id},
-        vcenter.vgpus.offered(groups=False),
+        vcenter.vgpus.offered(
+            groups=any(_may_have_groups(catalog.vm_classes.get(each)) for each in vm_classes)
+        ),
     )
+
+
+def _may_have_groups(vm_class: VmClass | None) -> bool:
+    """Return whether a class has device groups, or a site may give it some: it is new, or a site's own."""
+    return vm_class is None or bool(vm_class.groups) or Mark.address_in(vm_class.description) is not None
 
 
 def check(spec: ClusterSpec, siblings: Specs, environment: Environment) -> None:

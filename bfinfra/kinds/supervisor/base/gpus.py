@@ -1,10 +1,12 @@
-"""Clusters and machines that need more vGPUs than the hosts of their vSphere cluster have. Pure."""
+"""Clusters and machines that need more vGPUs, or more vendor device groups, than the hosts of their vSphere
+cluster have. Pure.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from bfinfra.kinds.supervisor.base.fit import Environment
 from bfinfra.kinds.supervisor.base.pools import NodeDemand
@@ -19,30 +21,73 @@ if TYPE_CHECKING:
 SLICES = 7  # of a card, by MIG
 TOLERANCE = 1.07  # cards report somewhat less memory than the GiB in their name
 WHOSE = {"vks_cluster": "its nodes", "service_vm": "this machine and the others of the site"}
+VGPU, GROUP = "vGPU", "device group"
+
+
+class Gpu(NamedTuple):
+    """What a machine takes: vGPUs of a profile, or a vendor device group. `kind`: VGPU or GROUP."""
+
+    kind: str
+    name: str
+
+
+class Room(NamedTuple):
+    """What the hosts of a cluster have of it: `slots`; what each namespace reserves of them. `why`: what
+    counts as several of them.
+    """
+
+    cluster: str
+    slots: int
+    reserved: Counter[str]
+    why: str = ""
 
 
 def conflicts(kind: str, wanted: Specs, states: Specs, environment: Environment) -> Iterator[Conflict]:
-    """More vGPUs than there are, as conflicts at the resources of one kind, and nodes without a spare one
-    while they are replaced. Specs with `needs` are counted.
+    """More vGPUs or device groups than there are, as conflicts at the resources of one kind, and nodes
+    without a spare one while they are replaced. Specs with `needs` are counted.
     """
     soon = {host for key, spec in wanted.items() if key.kind == "host_graphics" for host in _shared(spec)}
     passed = {key.name for key in (*wanted, *states) if key.kind == "gpu_host"}
-    by_cluster: dict[str, list[tuple[NodeDemand, Counter[str]]]] = {}
+    by_cluster: dict[str, list[tuple[NodeDemand, Counter[Gpu]]]] = {}
     for need in _needs(wanted):
-        vgpus = _vgpus(need.vm_class, wanted, environment)
-        if vgpus and (home := _home(need.namespace, wanted, environment)):
-            by_cluster.setdefault(home, []).append((need, vgpus))
+        gpus = _gpus(need.vm_class, wanted, environment)
+        if gpus and (home := _home(need.namespace, wanted, environment)):
+            by_cluster.setdefault(home, []).append((need, gpus))
     for cluster, here in by_cluster.items():
         hosts = [each for each in environment.offers if each.cluster == cluster]
         later = {each.host for each in hosts if each.host in soon and not each.profiles}
-        for profile in dict.fromkeys(name for _, each in here for name in each):
-            if any(not _known(each, profile, passed) for each in hosts if each.host in later):
+        refused: set[str] = set()
+        for gpu in sorted(dict.fromkeys(name for _, each in here for name in each), key=_after_groups):
+            if gpu.name in refused or any(
+                not _known(each, gpu, passed) for each in hosts if each.host in later
+            ):
                 continue
-            those = [(need, each[profile]) for need, each in here if each[profile]]
-            slots = sum(_slots(each, profile, later=each.host in later) for each in hosts)
+            those = [(need, each[gpu]) for need, each in here if each[gpu]]
+            slots = sum(_slots(each, gpu, later=each.host in later) for each in hosts)
             if slots and any(need.spot.key.kind == kind for need, _ in those):
-                reserved = _reserved(profile, cluster, wanted, environment)
-                yield from _of(kind, profile, those, (slots, reserved, cluster))
+                reserved = _reserved(gpu, cluster, wanted, environment)
+                room = Room(cluster, slots, reserved, _why(gpu, here, environment))
+                found = [*_of(kind, gpu, those, room)]
+                refused.update(_parts(gpu, environment) if found else ())
+                yield from found
+
+
+def _after_groups(gpu: Gpu) -> bool:
+    """Sort groups first: of one that doesn't fit, its vGPUs are not reported, too."""
+    return gpu.kind != GROUP
+
+
+def of_class_with_groups(vm_class: str, wanted: Specs, environment: Environment) -> int | None:
+    """The GPUs of a machine of a class of the file that has device groups; None if it has none, or no host
+    tells what is in one.
+    """
+    groups = getattr(wanted.get(Key("vm_class", vm_class)), "device_groups", ())
+    if not groups or not all(_parts(Gpu(GROUP, each), environment) for each in groups):
+        return None
+    cards = len(getattr(wanted[Key("vm_class", vm_class)], "devices", ()))
+    return cards + sum(
+        count for gpu, count in _gpus(vm_class, wanted, environment).items() if gpu.kind == VGPU
+    )
 
 
 def _needs(wanted: Specs) -> Iterator[NodeDemand]:
@@ -51,54 +96,75 @@ def _needs(wanted: Specs) -> Iterator[NodeDemand]:
             yield from spec.needs(key)
 
 
-def _of(
-    kind: str, profile: str, needs: Sequence[tuple[NodeDemand, int]], room: tuple[int, Counter[str], str]
-) -> Iterator[Conflict]:
-    """`needs`: each with the vGPUs of one of its nodes; `room`: what the hosts of a cluster have, and what
-    each of its namespaces reserves.
-    """
-    slots, reserved, cluster = room
+def _of(kind: str, gpu: Gpu, needs: Sequence[tuple[NodeDemand, int]], room: Room) -> Iterator[Conflict]:
+    """`needs`: each with what one of its nodes takes."""
     takes: Counter[str] = Counter()
     for need, each in needs:
         takes[need.namespace] += need.most * each
     most = sum(takes.values())
-    kept = sum(max(0, count - takes[space]) for space, count in reserved.items())
+    kept = sum(max(0, count - takes[space]) for space, count in room.reserved.items())
     own = [need for need, _ in needs if need.spot.key.kind == kind]
-    if most + kept > slots:
+    if most + kept > room.slots:
         more = f", namespaces reserve {kept} more" if kept else ""
         others = tuple(need.spot for need, _ in needs if need is not own[0])
         yield Conflict(
             own[0].spot,
-            f"{WHOSE[kind]} can take {most} vGPUs {profile}{more}; the hosts of {cluster} have {slots}",
+            f"{WHOSE[kind]} can take {most} {gpu.kind}s {gpu.name}{more}; "
+            f"the hosts of {room.cluster} have {room.slots}",
             others,
-            next=f"write fewer, or add hosts to {cluster}",
+            why=room.why,
+            next=f"write fewer, or add hosts to {room.cluster}",
         )
         return
     for need, each in needs:
-        if need.spot.key.kind == kind and need.most and most + kept + need.surge * each > slots:
+        if need.spot.key.kind == kind and need.most and most + kept + need.surge * each > room.slots:
             yield Conflict(
                 Spot(need.spot.key, need.spot.field.removesuffix(".vm_class")),
-                f"no vGPU {profile} is spare while its nodes are replaced",
-                why=f"all take or reserve {most + kept} of {slots}, and {need.surge * each} more come before "
-                "old ones go",
+                f"no {gpu.kind} {gpu.name} is spare while its nodes are replaced",
+                why=f"all take or reserve {most + kept} of {room.slots}, and {need.surge * each} more come "
+                "before old ones go",
                 next="write rollout: {max_surge: 0, max_unavailable: 1}",
             )
 
 
-def _reserved(profile: str, cluster: str, wanted: Specs, environment: Environment) -> Counter[str]:
-    """The vGPUs that each namespace of a vSphere cluster reserves."""
+def _reserved(gpu: Gpu, cluster: str, wanted: Specs, environment: Environment) -> Counter[str]:
+    """How many of them each namespace of a vSphere cluster reserves."""
     found: Counter[str] = Counter()
     for key, spec in wanted.items():
         if key.kind == "supervisor_namespace" and getattr(spec, "cluster", "") == cluster:
             for name, count in getattr(spec, "reserved", {}).items():
-                found[key.name] += count * _vgpus(name, wanted, environment)[profile]
+                found[key.name] += count * _gpus(name, wanted, environment)[gpu]
     return found
 
 
-def _vgpus(vm_class: str, wanted: Specs, environment: Environment) -> Counter[str]:
-    """The vGPUs of a machine of a class."""
-    found = wanted.get(Key("vm_class", vm_class)) or environment.classes.get(vm_class)
-    return Counter(getattr(found, "vgpus", ()))
+def _gpus(vm_class: str, wanted: Specs, environment: Environment) -> Counter[Gpu]:
+    """The device groups of a machine of a class, and its vGPUs, those of the groups too."""
+    own, there = wanted.get(Key("vm_class", vm_class)), environment.classes.get(vm_class)
+    groups: Sequence[str] = getattr(own, "device_groups", ()) if own else there.groups if there else ()
+    found = Counter(Gpu(VGPU, name) for name in getattr(own or there, "vgpus", ()))
+    for name in groups:
+        found[Gpu(GROUP, name)] += 1
+        found.update(Gpu(VGPU, profile) for profile in _parts(Gpu(GROUP, name), environment))
+    return found
+
+
+def _parts(gpu: Gpu, environment: Environment) -> tuple[str, ...]:
+    """The profile of each vGPU of a device group, as hosts tell; () if none offers it."""
+    groups: Mapping[str, tuple[str, ...]] = {
+        name: each for host in environment.offers for name, each in host.profiles_of_groups.items()
+    }
+    return groups.get(gpu.name, ()) if gpu.kind == GROUP else ()
+
+
+def _why(gpu: Gpu, here: Sequence[tuple[NodeDemand, Counter[Gpu]]], environment: Environment) -> str:
+    """What takes several of them, or several cards, at once."""
+    groups = dict.fromkeys(each for _, found in here for each in found if each.kind == GROUP)
+    if gpu.kind == GROUP:
+        return f"each takes {len(_parts(gpu, environment))} linked cards of one host"
+    counts = {each.name: _parts(each, environment).count(gpu.name) for each in groups}
+    return "; ".join(
+        f"a device group {name} takes {count} of them" for name, count in counts.items() if count
+    )
 
 
 def _home(namespace: str, wanted: Specs, environment: Environment) -> str:
@@ -114,21 +180,32 @@ def _shared(graphics: object) -> tuple[str, ...]:
     return hosts if getattr(graphics, "type", "") == "sharedDirect" else ()
 
 
-def _known(host: HostOffer, profile: str, passed: Collection[str]) -> bool:
+def _known(host: HostOffer, gpu: Gpu, passed: Collection[str]) -> bool:
     """Return whether it is known how many vGPUs a host will have once it shares its cards: it tells their
-    memory, and none of them is passed through now.
+    memory, and none of them is passed through now. Its device groups aren't known before.
     """
-    known = host.host not in passed and vgpu_profile(profile) is not None
+    known = gpu.kind == VGPU and host.host not in passed and vgpu_profile(gpu.name) is not None
     return known and bool(host.cards) and all(host.cards)
 
 
-def _slots(host: HostOffer, profile: str, *, later: bool) -> int:
-    """Return how many vGPUs of a profile the host's cards hold; 0 if it doesn't offer it, or its name tells
+def _slots(host: HostOffer, gpu: Gpu, *, later: bool) -> int:
+    """Return how many of them the host's cards hold; 0 if it doesn't offer it, or the name of a profile tells
     no size. `later`: the site still makes it offer vGPUs.
     """
-    found = vgpu_profile(profile)
-    if found is None or not (later or profile in host.profiles):
+    if gpu.kind == GROUP:
+        profiles = host.profiles_of_groups.get(gpu.name, ())
+        able = min((sum(_holds(card, each) > 0 for card in host.cards) for each in profiles), default=0)
+        return able // len(profiles) if profiles else 0
+    if not (later or gpu.name in host.profiles):
         return 0
-    if found.slices:
-        return SLICES // found.slices * len(host.cards)
-    return sum(int(card * TOLERANCE / found.memory) for card in host.cards)
+    return sum(_holds(card, gpu.name) for card in host.cards)
+
+
+def _holds(card: int, profile: str) -> int:
+    """Return how many vGPUs of a profile a card of this memory holds; 0 if the profile's name tells no
+    size.
+    """
+    found = vgpu_profile(profile)
+    if found is None:
+        return 0
+    return SLICES // found.slices if found.slices else int(card * TOLERANCE / found.memory)

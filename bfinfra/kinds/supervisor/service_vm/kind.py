@@ -145,7 +145,8 @@ class ServiceVm(kind.Kind[Spec, State]):
             if cluster.key.name in moving:
                 self._learn(cluster)
         if include_unlisted and moving and self._vcenter is not None:
-            self._environment = fit.read(self._vcenter, needs)
+            classes = {spec.vm_class for spec in wanted.values() if spec}
+            self._environment = fit.read(self._vcenter, needs, classes)
         facts = catalog.ServiceVmFacts(
             dict(self._apis), dict(self._images), dict(self._offers), dict(self._taken), self._environment
         )

@@ -26,7 +26,7 @@ from bfinfra.kinds.supervisor.vks_cluster import catalog, state
 from bfinfra.kinds.supervisor.vks_cluster.decide import decide, drifted
 from bfinfra.kinds.supervisor.vks_cluster.describe import description
 from bfinfra.kinds.supervisor.vks_cluster.manifest import KIND, V1BETA1, V1BETA2, path_of
-from bfinfra.kinds.supervisor.vks_cluster.spec import Spec
+from bfinfra.kinds.supervisor.vks_cluster.spec import Spec, untold_gpus
 from bfinfra.kinds.supervisor.vks_cluster.state import State
 from bfinfra.model import kind
 from bfinfra.model.conflict import Conflict
@@ -155,9 +155,16 @@ class VksCluster(kind.Kind[Spec, State]):
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: catalog.VksClusterFacts | None) -> Iterator[Conflict]:
-        """More vGPUs than hosts have."""
-        if facts is not None:
-            yield from gpus.conflicts("vks_cluster", wanted, states, facts.environment)
+        """More vGPUs than hosts have; and what the autoscaler is told of device groups."""
+        if facts is None:
+            return
+        environment = facts.environment
+        yield from gpus.conflicts("vks_cluster", wanted, states, environment)
+        for key, spec in wanted.items():
+            if isinstance(spec, Spec):
+                yield from untold_gpus(
+                    key, spec, lambda name: gpus.of_class_with_groups(name, wanted, environment)
+                )
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
@@ -281,7 +288,8 @@ class VksCluster(kind.Kind[Spec, State]):
         }
         if self._vcenter is None or not moving:
             return
-        self._environment = fit.read(self._vcenter, needs)
+        classes = {name for spec in wanted.values() if spec for name in spec.vm_classes.values()}
+        self._environment = fit.read(self._vcenter, needs, classes)
         for name in moving.keys() & self._environment.absent:
             supervisor = self._environment.supervisor(name)
             if supervisor is not None:

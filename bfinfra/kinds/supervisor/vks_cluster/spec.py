@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, JsonValue, StringConstraints, model_validator
@@ -243,7 +243,9 @@ class Spec(resource.Spec):
         yield from in_namespace.conflicts(mine, site)
         for key, spec in mine.items():
             if isinstance(spec, Spec):
-                yield from _unknown_gpus(key, spec, site)
+                yield from untold_gpus(
+                    key, spec, lambda name: getattr(site.get(Key("vm_class", name)), "gpu_count", None)
+                )
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
         """The classes of its nodes, and the hosts that they can be on."""
@@ -306,11 +308,13 @@ class Spec(resource.Spec):
         )
 
 
-def _unknown_gpus(key: Key, spec: Spec, site: Specs) -> Iterator[Conflict]:
-    """Autoscaled pools with another number of GPUs than their VM class has, and empty ones without one."""
+def untold_gpus(key: Key, spec: Spec, gpus: Callable[[str], int | None]) -> Iterator[Conflict]:
+    """Autoscaled pools with another number of GPUs than their VM class has, and empty ones without one.
+    `gpus`: how many a VM class has, None if that isn't known.
+    """
     for name, nodes in spec.workers.items():
         own = Key("vm_class", nodes.vm_class or spec.vm_class)
-        scale, has = nodes.autoscale, getattr(site.get(own), "gpu_count", None)
+        scale, has = nodes.autoscale, gpus(own.name)
         if scale is None or has is None or has == (scale.gpus or 0):
             continue
         at = f"workers.{name}.autoscale"
