@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bfinfra.model.records import dataclass
 
 PCI = "VirtualPCIPassthrough"
 GROUPS = "VirtualMachineVirtualDeviceGroups"
+NARROWER = ("subVendorId", "subDeviceId", "revisionId")
+"""What can narrow a model down, and no site can say."""
 Json = dict[str, Any]
 Components = Mapping[str, Sequence[Json]]
 """Name of a vendor device group → its devices, as hosts describe them."""
@@ -20,13 +22,20 @@ Components = Mapping[str, Sequence[Json]]
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
 class Device:
-    """Any free PCI device of these ids (as in lspci); `label`: hosts' own label of their cards, "" for
-    any.
+    """Any free PCI device of these ids (as in lspci); `label`: hosts' own label of their cards, "" for any;
+    `alternatives`: vendor and device of other models that it may be instead.
     """
 
     vendor: int
     device: int
     label: str = ""
+    alternatives: tuple[tuple[int, int], ...] = ()
+
+
+def one_of(models: Iterable[tuple[int, int]], label: str) -> Device:
+    """A device of one of these models. Their order means nothing: the smallest ids come first."""
+    (vendor, device), *others = sorted(set(models))
+    return Device(vendor, device, label, tuple(others))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +64,14 @@ def specified(spec: Mapping[str, Any]) -> ClassDevices:
     added = [each for each in _changes(spec) if each.get("operation") == "add" and _is_pci(each)]
     alone = [each["device"] for each in added if not each["device"].get("deviceGroupInfo")]
     backings = [each.get("backing") or {} for each in alone]
-    cards = ((each, card) for each in backings if _is_card(each) for card in each["allowedDevice"])
     vgpus = (each["vgpu"] for each in backings if _is_vgpu(each))
     devices = (
-        Device(card["vendorId"], card["deviceId"], each.get("customLabel") or "") for each, card in cards
+        one_of(
+            ((card["vendorId"], card["deviceId"]) for card in each["allowedDevice"]),
+            each.get("customLabel") or "",
+        )
+        for each in backings
+        if _is_card(each)
     )
     groups = (spec.get("deviceGroups") or {}).get("deviceGroup") or ()
     return ClassDevices(
@@ -116,9 +129,12 @@ def _single(wanted: ClassDevices) -> Iterator[Json]:
     for profile in wanted.vgpus:
         yield _pci({"_typeName": f"{PCI}VmiopBackingInfo", "vgpu": profile})
     for each in wanted.devices:
-        allowed = {"_typeName": f"{PCI}AllowedDevice", "vendorId": each.vendor, "deviceId": each.device}
+        allowed = [
+            {"_typeName": f"{PCI}AllowedDevice", "vendorId": vendor, "deviceId": device}
+            for vendor, device in ((each.vendor, each.device), *each.alternatives)
+        ]
         label = {"customLabel": each.label} if each.label else {}
-        dynamic = {"_typeName": f"{PCI}DynamicBackingInfo", "deviceName": "", "allowedDevice": [allowed]}
+        dynamic = {"_typeName": f"{PCI}DynamicBackingInfo", "deviceName": "", "allowedDevice": allowed}
         yield _pci({**dynamic, **label})
 
 
@@ -160,6 +176,7 @@ def _is_vgpu(backing: Json) -> bool:
 
 
 def _is_card(backing: Json) -> bool:
-    """Return whether vSphere picks the card, by one pair of ids."""
+    """Return whether vSphere picks the card, by the ids of its models alone."""
     named = backing.get("_typeName") == f"{PCI}DynamicBackingInfo"
-    return named and len(backing.get("allowedDevice") or ()) == 1
+    models = backing.get("allowedDevice") or ()
+    return named and bool(models) and not any(each.get(name) for each in models for name in NARROWER)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from bfinfra.backends.vcenter import class_devices
-from bfinfra.backends.vcenter.class_devices import ClassDevices, Components, Device
+from bfinfra.backends.vcenter.class_devices import ClassDevices, Components, Device, one_of
 from bfinfra.model.errors import Malformed, Missing, Rejected
 from bfinfra.model.records import dataclass
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter.client import VCenter
 
-__all__ = ["ClassStorage", "Device", "VmClass", "VmClasses", "read"]
+__all__ = ["ClassStorage", "Device", "VmClass", "VmClasses", "one_of", "read"]
 
 VM_CLASSES = "/api/vcenter/namespace-management/virtual-machine-classes"
 POLICIES = "/api/vcenter/storage/policies"

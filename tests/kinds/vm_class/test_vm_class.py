@@ -14,7 +14,7 @@ from sandbox.asking import Rest
 from bfinfra.backends.vcenter import vm_classes
 from bfinfra.backends.vcenter.vgpus import HostOffer
 from bfinfra.kinds.vcenter.vm_class.kind import Create, Delete, State, Update, VmClass
-from bfinfra.kinds.vcenter.vm_class.offered import VmClassFacts, unoffered
+from bfinfra.kinds.vcenter.vm_class.offered import VmClassFacts, too_new, unoffered
 from bfinfra.kinds.vcenter.vm_class.spec import Spec
 from bfinfra.model.compare import Change
 from bfinfra.model.context import PlanContext
@@ -24,6 +24,8 @@ from bfinfra.model.refs import Key
 from bfinfra.sandbox import Running
 from bfinfra.testing import world
 
+V100 = {"vendor": "0x10de", "device": "0x1db6"}
+T4 = {"vendor": "0x10de", "device": "0x1eb8"}
 MARK = Mark("site", "vm_class/gpu")
 GIB = 2**30
 WORLD_7 = Path(__file__).parents[1].joinpath("vcenter-7.yaml")
@@ -69,6 +71,14 @@ def test_a_class_that_is_up_to_date_is_left_and_differences_are_named():
     assert isinstance(step, Delete)
 
 
+def test_models_of_a_card_in_another_order_are_the_same_card():
+    card, turned = ({**one, "alternatives": [other]} for one, other in ((V100, T4), (T4, V100)))
+    there, other = existing(written(devices=[card])), existing(written(devices=[turned]))
+    assert there.settings.devices == other.settings.devices
+    (step,) = steps(written(devices=[V100, T4]), there)
+    assert step.changes == (Change("devices", [card], [V100, T4]),)
+
+
 def test_a_class_that_namespaces_of_others_offer_does_not_go():
     there = existing(written())
     used = {
@@ -98,6 +108,7 @@ def test_what_somebody_changed_is_drift():
         {"cpus": 0},
         {"memory_reservation": 101},
         {"devices": [], "vgpus": ["p"], "memory_reservation": 0},
+        {"devices": [{**V100, "alternatives": [V100]}]},
     ],
 )
 def test_what_vcenter_would_refuse_is_an_error_in_the_file(changes):
@@ -156,6 +167,11 @@ CARD = {
     "customLabel": "SampleLabel2",
     "allowedDevice": [ALLOWED],
 }
+EITHER = {
+    "_typeName": "VirtualPCIPassthroughDynamicBackingInfo",
+    "deviceName": "",
+    "allowedDevice": [{**ALLOWED, "deviceId": 54}, ALLOWED],
+}
 LISTED = {
     "vgpu_devices": [{"profile_name": "p"}],
     "dynamic_direct_path_IO_devices": [{"vendor_id": 1, "device_id": 2}],
@@ -171,18 +187,36 @@ LISTED = {
             ("mockup-vmiop",),
             (vm_classes.Device(52, 53, "SampleLabel2"),),
         ),
+        (
+            None,
+            {"_typeName": "VirtualMachineConfigSpec", "deviceChange": [added(EITHER)]},
+            (),
+            (vm_classes.Device(52, 53, "", ((52, 54),)),),
+        ),
         (None, {"_typeName": "VirtualMachineConfigSpec", "deviceChange": [added(VGPU, "remove")]}, (), ()),
         (None, {"_typeName": "VirtualMachineConfigSpec", "extraConfig": []}, (), ()),
         (None, None, (), ()),
         (LISTED, None, ("p",), (vm_classes.Device(1, 2),)),
     ],
-    ids=["since 8.0.2", "taken out", "other settings", "nothing", "before 8.0.2"],
+    ids=["since 8.0.2", "one of two models", "taken out", "other settings", "nothing", "before 8.0.2"],
 )
 def test_devices_are_read_where_the_version_has_them(
     devices: Any, config_spec: Any, vgpus: Any, cards: Any
 ) -> None:
     found = vm_classes.read(answered(devices, config_spec))
-    assert (found.vgpus, found.devices) == (vgpus, cards)
+    assert (found.vgpus, found.devices, found.gpus) == (vgpus, cards, len(vgpus) + len(cards))
+
+
+@world(WORLD_7)
+def test_a_card_of_several_models_is_refused_before_8_0_2(sandbox, tmp_path):
+    given = yaml.safe_load(EXAMPLES["vm_class"].read_text())
+    card = {**V100, "alternatives": [T4]}
+    gpu = {"cpus": 4, "memory": "16GiB", "memory_reservation": 100, "devices": [card]}
+    given["vm_class"] = {"gpu": gpu}
+    (tmp_path / "site.yaml").write_text(yaml.safe_dump(given))
+    (problem,) = map(str, plan(tmp_path / "site.yaml", sandbox).problems)
+    for part in ("this vCenter's classes name one model of each card", "from 8.0.2", "write one model"):
+        assert part in problem
 
 
 @world(WORLD_7)
@@ -298,7 +332,7 @@ def test_hosts_without_a_word_of_profiles_are_a_warning() -> None:
 
 
 def test_device_groups_want_a_vcenter_that_has_them() -> None:
-    [found] = unoffered(gpu_class(device_groups=[PAIR]), {}, VmClassFacts(groups=False))
+    [found] = too_new(gpu_class(device_groups=[PAIR]), VmClassFacts(specified=False))
     assert (found.what, found.stops) == ("this vCenter's classes have no device groups", True)
 
 

@@ -82,26 +82,59 @@ def test_groups_and_instance_storage_are_described_and_adopted_as_they_are(
 
 
 DVX = {"_typeName": "VirtualPCIPassthroughDvxBackingInfo", "deviceClass": "fpga"}
-CARDS = {
-    "_typeName": "VirtualPCIPassthroughDynamicBackingInfo",
-    "deviceName": "",
-    "allowedDevice": [
-        {"_typeName": "VirtualPCIPassthroughAllowedDevice", "vendorId": 0x10DE, "deviceId": each}
-        for each in (0x1DB4, 0x1DB6)
-    ],
-}
 
 
-@world(HOSTS)
-@pytest.mark.parametrize("backing", [DVX, CARDS], ids=["dvx", "one of several cards"])
-def test_devices_that_no_field_describes_are_named_and_kept(
-    backing: dict[str, Any], sandbox: Running, by_hand: Rest, tmp_path: Path
-) -> None:
-    spec = by_hand.get(f"{CLASSES}/gpu")["config_spec"]
+def one_of(*models: int, **narrower: int) -> dict[str, Any]:
+    """The backing of a card that may be of any of these models; `narrower`: of each."""
+    allowed = [
+        {"_typeName": "VirtualPCIPassthroughAllowedDevice", "vendorId": 0x10DE, "deviceId": each, **narrower}
+        for each in models
+    ]
+    return {
+        "_typeName": "VirtualPCIPassthroughDynamicBackingInfo",
+        "deviceName": "",
+        "allowedDevice": allowed,
+    }
+
+
+def with_device(rest: Rest, backing: dict[str, Any]) -> dict[str, Any]:
+    """Put a device in place of the vGPU of the class gpu, and return it."""
+    spec = rest.get(f"{CLASSES}/gpu")["config_spec"]
     device = {"_typeName": "VirtualPCIPassthrough", "key": -20000, "backing": backing}
     change = {"_typeName": "VirtualDeviceConfigSpec", "operation": "add", "device": device}
     changed = {**spec, "deviceChange": [change, *spec["deviceChange"][1:]]}
-    assert by_hand.call("PATCH", f"{CLASSES}/gpu", {"config_spec": changed}).status == 204
+    assert rest.call("PATCH", f"{CLASSES}/gpu", {"config_spec": changed}).status == 204
+    return device
+
+
+@world(HOSTS)
+def test_a_card_of_one_of_several_models_is_one_card(sandbox: Running, by_hand: Rest, tmp_path: Path) -> None:
+    with_device(by_hand, one_of(0x1DB6, 0x1DB4))
+    before = by_hand.get(f"{CLASSES}/gpu")["config_spec"]
+    found = described(sandbox, tmp_path)
+    card = {"vendor": 0x10DE, "device": 0x1DB4, "alternatives": [{"vendor": 0x10DE, "device": 0x1DB6}]}
+    assert yaml.safe_load(found.text)["vm_class"]["gpu"]["devices"] == [card]
+    path = tmp_path / "site.yaml"
+    path.write_text(found.text)
+    assert made(adopted(path, sandbox))
+    assert plan(path, sandbox).pending == ()
+    by_hand.call("PATCH", f"{CLASSES}/gpu", {"config_spec": before})
+    assert plan(path, sandbox).pending == (), "the order of models is no drift"
+    with_device(by_hand, one_of(0x1DB4))
+    (item,) = plan(path, sandbox).pending
+    (change,) = item.changes
+    assert (change.field, change.now) == ("devices", [{"vendor": "0x10de", "device": "0x1db4"}])
+    assert made(adopted(path, sandbox))
+    [card_again] = [each for each in devices(by_hand) if "allowedDevice" in each["backing"]]
+    assert [each["deviceId"] for each in card_again["backing"]["allowedDevice"]] == [0x1DB4, 0x1DB6]
+
+
+@world(HOSTS)
+@pytest.mark.parametrize("backing", [DVX, one_of(0x1DB4, subVendorId=0x10DE)], ids=["dvx", "a board"])
+def test_devices_that_no_field_describes_are_named_and_kept(
+    backing: dict[str, Any], sandbox: Running, by_hand: Rest, tmp_path: Path
+) -> None:
+    device = with_device(by_hand, backing)
     found = described(sandbox, tmp_path)
     assert KEY not in found.resources
     assert found.left_out == {"vm_class/gpu": "it has PCI devices that no field describes"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.vcenter import vm_classes
 from bfinfra.backends.vcenter.vm_classes import ClassStorage, VmClasses
-from bfinfra.kinds.vcenter.vm_class.offered import VmClassFacts, unoffered
+from bfinfra.kinds.vcenter.vm_class.offered import VmClassFacts, too_new, unoffered
 from bfinfra.kinds.vcenter.vm_class.spec import Spec
 from bfinfra.model import compare, kind, resource
 from bfinfra.model.compare import Change
@@ -101,8 +101,9 @@ class VmClass(kind.Kind[Spec, State]):
     def _facts(self, wanted: Sequence[Spec]) -> VmClassFacts:
         groups = any(spec.device_groups for spec in wanted)
         asked = groups or any(spec.vgpus for spec in wanted)
+        newer = groups or any(each.alternatives for spec in wanted for each in spec.devices)
         return VmClassFacts(
-            self._vgpus.offered(groups=groups) if asked else (), not groups or self._classes.specified
+            self._vgpus.offered(groups=groups) if asked else (), not newer or self._classes.specified
         )
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
@@ -137,10 +138,12 @@ class VmClass(kind.Kind[Spec, State]):
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: VmClassFacts | None) -> Iterator[Conflict]:
-        """Profiles that no host offers, and classes to delete that namespaces of others offer. vCenter
-        refuses that, as their clusters create nodes from them.
+        """Profiles that no host offers, fields that an older vCenter lacks, and classes to delete that
+        namespaces of others offer. vCenter refuses that, as their clusters create nodes from them.
         """
-        yield from unoffered(wanted, states, facts or VmClassFacts())
+        facts = facts or VmClassFacts()
+        yield from too_new(wanted, facts)
+        yield from unoffered(wanted, states, facts)
         own = {key.name for key in (*wanted, *states) if key.kind == "supervisor_namespace"}
         for key, state in states.items():
             if (
@@ -198,7 +201,7 @@ def _settings(spec: Spec, mark: Mark) -> vm_classes.VmClass:
         spec.memory_reservation,
         below(spec.description, mark.committed(spec.applied())),
         tuple(sorted(spec.vgpus)),
-        tuple(sorted(vm_classes.Device(each.vendor, each.device, each.label) for each in spec.devices)),
+        tuple(sorted(vm_classes.one_of(each.models, each.label) for each in spec.devices)),
         tuple(sorted(spec.device_groups)),
         ClassStorage(storage.policy, tuple(sorted(storage.volumes))) if storage else None,
     )
@@ -208,9 +211,9 @@ def _view(settings: vm_classes.VmClass) -> dict[str, Any]:
     """The settings as a site writes them."""
     cards = [
         {
-            "vendor": f"0x{d.vendor:04x}",
-            "device": f"0x{d.device:04x}",
+            **_model(d.vendor, d.device),
             **({"label": d.label} if d.label else {}),
+            **({"alternatives": [_model(*each) for each in d.alternatives]} if d.alternatives else {}),
         }
         for d in settings.devices
     ]
@@ -230,6 +233,10 @@ def _view(settings: vm_classes.VmClass) -> dict[str, Any]:
         if settings.storage
         else None,
     }
+
+
+def _model(vendor: int, device: int) -> dict[str, str]:
+    return {"vendor": f"0x{vendor:04x}", "device": f"0x{device:04x}"}
 
 
 def _drift(spec: Spec, state: State, wanted: vm_classes.VmClass) -> Sequence[Change]:

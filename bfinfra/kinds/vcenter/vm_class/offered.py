@@ -19,12 +19,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class VmClassFacts:
-    """`hosts`: what each offers, if a class of the site wants vGPUs; `groups`: whether classes of this
-    vCenter can have device groups.
+    """`hosts`: what each offers, if a class of the site wants vGPUs; `specified`: whether classes of this
+    vCenter have a `config_spec`, if a class of the site needs one.
     """
 
     hosts: Sequence[HostOffer] = field(default=(), repr=False)
-    groups: bool = True
+    specified: bool = True
+
+
+def too_new(wanted: Specs, facts: VmClassFacts) -> Iterator[Conflict]:
+    """Device groups, and cards of several models, where classes have no `config_spec` yet."""
+    for key, spec in wanted.items():
+        if key.kind != "vm_class" or facts.specified:
+            continue
+        if spec.device_groups:
+            yield _too_new(Spot(key, "device_groups"), "have no device groups", "write vgpus")
+        for index, each in enumerate(spec.devices):
+            if each.alternatives:
+                at = Spot(key, f"devices.{index}.alternatives")
+                yield _too_new(at, "name one model of each card", "write one model")
+
+
+def _too_new(at: Spot, what: str, instead: str) -> Conflict:
+    return Conflict(
+        at,
+        f"this vCenter's classes {what}",
+        why="a class holds that from 8.0.2",
+        next=f"{instead}, or update vCenter",
+    )
 
 
 def unoffered(wanted: Specs, states: Specs, facts: VmClassFacts) -> Iterator[Conflict]:
@@ -35,13 +57,7 @@ def unoffered(wanted: Specs, states: Specs, facts: VmClassFacts) -> Iterator[Con
     for key, spec in wanted.items():
         if key.kind != "vm_class" or not (spec.vgpus or spec.device_groups):
             continue
-        if spec.device_groups and not facts.groups:
-            yield Conflict(
-                Spot(key, "device_groups"),
-                "this vCenter's classes have no device groups",
-                why="they can have them from 8.0.2",
-                next="write vgpus, or update vCenter",
-            )
+        if spec.device_groups and not facts.specified:
             continue
         for cluster in sorted(clusters(key.name, wanted)) or [""]:
             prepared = _prepared(cluster, wanted, states)

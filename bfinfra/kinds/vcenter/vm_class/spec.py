@@ -27,15 +27,33 @@ def _whole(number: int) -> int:
     return number
 
 
-class Card(Part):
-    """A PCI device that vSphere picks from the free ones of its hosts (dynamic DirectPath I/O)."""
+class Model(Part):
+    """A model of PCI devices."""
 
     vendor: PciId
     """PCI vendor id, such as 0x10de."""
     device: PciId
     """PCI device id, such as 0x1db6."""
+
+
+class Card(Model):
+    """A PCI device that vSphere picks from the free ones of its hosts (dynamic DirectPath I/O)."""
+
     label: str = ""
     """Take only cards with this hardware label."""
+    alternatives: tuple[Model, ...] = ()
+    """Other models that the card may be instead; from vSphere 8.0.2."""
+
+    @model_validator(mode="after")
+    def _once(self) -> Card:
+        if len(set(self.models)) < len(self.models):
+            raise FieldError("a model is named twice", "alternatives", "write each model once")
+        return self
+
+    @property
+    def models(self) -> tuple[tuple[int, int], ...]:
+        """Vendor and device of each model that it may be."""
+        return tuple((each.vendor, each.device) for each in (self, *self.alternatives))
 
 
 def _volume(number: int) -> int:
