@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
-from bfinfra.kinds.capabilities import hosts, vm_class
+from bfinfra.kinds.capabilities import GRAPHICS, hosts, vm_class
 from bfinfra.model import resource
 from bfinfra.model.errors import FieldError
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
@@ -120,10 +120,13 @@ class Spec(resource.Spec):
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
         """With vGPUs, the hosts of the clusters where namespaces offer it: only with their driver do they
-        report its profile.
+        report its profile. With device groups also how they share their cards: only then do they tell what is
+        in a group.
         """
         if self.vgpus or self.device_groups:
             yield from map(hosts, sorted(clusters(name, site)))
+        if self.device_groups:
+            yield Capability(GRAPHICS)
 
 
 def clusters(name: str, site: Specs) -> set[str]:
