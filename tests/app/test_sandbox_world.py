@@ -65,6 +65,40 @@ def test_the_world_of_an_example_carries_an_apply_of_it(name: str, tmp_path: Pat
         sandbox.stop(state)
 
 
+def test_device_groups_get_linked_cards_for_two_machines(tmp_path: Path) -> None:
+    pair = "Nvidia:2@nvidia_h100-80c%NVLink"
+    given = yaml.safe_load(EXAMPLES["supervisor_namespace"].read_text())
+    given["supervisor_namespace"]["team-a"]["vm_classes"].append("pair")
+    gpus = {"memory_reservation": 100, "device_groups": [pair], "vgpus": ["nvidia_h100-40c"]}
+    given["vm_class"] = {"pair": {"cpus": 4, "memory": "16GiB", **gpus}}
+    site, world, state = tmp_path / "site.yaml", tmp_path / "world.yaml", tmp_path / "state"
+    site.write_text(yaml.safe_dump(given))
+    found = world_of(bfinfra.load(site))
+    world.write_text(found.text)
+    assert found.left_out == {}
+    (host,) = (each for each in load(world, Passwords(b"seed")).hosts.values() if each.device_groups)
+    assert [each.profiles for each in host.pci] == [("nvidia_h100-80c",)] * 4 + [("nvidia_h100-40c",)]
+    running = sandbox.start(world, state, pace=0)
+    try:
+        outcome = apply(site, running)
+        assert made(outcome), endings(outcome)
+    finally:
+        sandbox.stop(state)
+
+
+def test_a_device_group_whose_name_tells_nothing_is_left_out(tmp_path: Path) -> None:
+    given = yaml.safe_load(EXAMPLES["vm_class"].read_text())
+    given["vm_class"] = {
+        "odd": {"cpus": 4, "memory": "16GiB", "memory_reservation": 100, "device_groups": ["GPU and NIC"]}
+    }
+    given["host_graphics"] = {"vgpu": {"hosts": ["esx1.test"], "type": "sharedDirect"}}
+    (tmp_path / "site.yaml").write_text(yaml.safe_dump(given))
+    found = world_of(bfinfra.load(tmp_path / "site.yaml"))
+    assert found.left_out == {
+        "device group GPU and NIC": "its name doesn't tell its vGPUs: write it into the world"
+    }
+
+
 @pytest.mark.parametrize("typed", ["admin", r"LAB.TEST\admin"])
 def test_an_account_may_be_without_a_domain_or_have_it_in_front(typed: str, tmp_path: Path) -> None:
     world, state, site = tmp_path / "world.yaml", tmp_path / "state", tmp_path / "site.yaml"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from bfinfra import kinds as registry
-from bfinfra.app.sandbox_world.draft import GPU, Draft, Entry, Hex
-from bfinfra.model.gpus import GIB, vgpu_profile
+from bfinfra.app.sandbox_world import cards
+from bfinfra.app.sandbox_world.draft import Draft, Entry
 from bfinfra.model.refs import Key
 from bfinfra.sandbox.sessions import full_name
 
@@ -26,7 +26,7 @@ def add(draft: Draft) -> None:
         _outside(draft, edge.keys[0].kind, edge.name)
     for number, name in enumerate(dict.fromkeys(_supervisors(draft)), 1):
         _supervisor(draft, name, number)
-    _cards(draft)
+    cards.add(draft)
     for _, spec in draft.of("storage_policy"):
         for category, tags in spec.tags.items():
             for tag in tags:
@@ -191,83 +191,6 @@ def _supervisor(draft: Draft, name: str, number: int) -> None:
         "registry": f"{net}.3",
     }
     draft.part("content_libraries", "tanzu-releases", {"datastore": draft.store(), "url": SUBSCRIBED})
-
-
-def _cards(draft: Draft) -> None:
-    """The cards that the site passes through, names by their address, or wants for its servers."""
-    wanted: dict[str, int] = {}
-    for _, spec in draft.of("bitfusion_server"):
-        wanted[spec.host] = wanted.get(spec.host, 0) + spec.gpus
-    for key, spec in draft.of("gpu_host"):
-        for each in spec.passthrough:
-            if each.address:
-                _put(draft, key.name, GPU, 1, each.address)
-            else:
-                number = max(each.count, wanted.pop(key.name, 0))
-                _put(draft, key.name, _card(each.vendor, each.device), number)
-    for host, number in wanted.items():
-        _put(draft, host, GPU, number - len(draft.host(host).get("pci", ())))
-    _other_cards(draft)
-
-
-def _other_cards(draft: Draft) -> None:
-    """Those that graphics settings name by their addresses, and one for each make that a VM class takes."""
-    for _, spec in draft.of("host_graphics"):
-        for host in spec.hosts:
-            for address in spec.cards:
-                _put(draft, host, {**GPU, "sriov": True}, 1, address)
-    _cards_of_machines(draft)
-    shared = dict.fromkeys(profile for _, spec in draft.of("vm_class") for profile in spec.vgpus)
-    hosts = [host for _, spec in draft.of("host_graphics") for host in spec.hosts]
-    for host in hosts:
-        for profile in shared:
-            _put(draft, host, _shared_card(profile), 1)
-    if shared and not hosts:
-        _shared(draft, list(shared))
-    for _, spec in draft.of("vm_class"):
-        for each in spec.devices:
-            _put(draft, next(iter(draft.hosts), "esx1.sandbox.test"), _card(each.vendor, each.device), 1)
-
-
-def _cards_of_machines(draft: Draft) -> None:
-    """A shared card for each vGPU of a virtual machine, on its host."""
-    for _, spec in draft.of("virtual_machine"):
-        name = spec.host or "gpu1.sandbox.test"
-        for profile in spec.vgpus:
-            host = draft.host(name, spec.cluster)
-            if not any(draft.of("host_graphics")):
-                host["graphics"] = "sharedDirect"
-            _put(draft, name, _shared_card(profile), 1)
-
-
-def _shared(draft: Draft, profiles: list[str]) -> None:
-    """A host in each cluster with namespaces that already shares a card for each of these profiles."""
-    clusters = dict.fromkeys(spec.cluster for _, spec in draft.of("supervisor_namespace"))
-    for number, cluster in enumerate(clusters, 1):
-        host = f"gpu{number}.sandbox.test"
-        draft.host(host, cluster)["graphics"] = "sharedDirect"
-        for profile in profiles:
-            _put(draft, host, _shared_card(profile), 1)
-
-
-def _shared_card(profile: str) -> Entry:
-    """A card with room for two machines of this vGPU profile."""
-    found = vgpu_profile(profile)
-    size = max(16, found.memory // GIB if found else 0)
-    return {**GPU, "memory": f"{2 * size}GiB", "profiles": [profile]}
-
-
-def _card(vendor: int, device: int) -> Entry:
-    name = GPU["name"] if device == GPU["device"] else f"a card {device:04x}"
-    return {**GPU, "vendor": Hex(vendor), "device": Hex(device), "name": name}
-
-
-def _put(draft: Draft, host: str, card: Entry, number: int, address: str = "") -> None:
-    cards = draft.host(host).setdefault("pci", [])
-    for _ in range(number):
-        at = address or f"0000:{0x3B + len(cards):02x}:00.0"
-        if all(each["id"] != at for each in cards):
-            cards.append({"id": at, "class": Hex(0x0302), **card})
 
 
 def _release(version: str) -> str:
