@@ -28,6 +28,7 @@ GROUP_VERSIONS = (
     "networking.k8s.io/v1",
     "policy/v1",
     "rbac.authorization.k8s.io/v1",
+    "resource.k8s.io/v1",
     "scheduling.k8s.io/v1",
     "storage.k8s.io/v1",
 )

@@ -83,6 +83,9 @@ def _view() -> list[dict[str, Any]]:
             ["*"],
             READ,
         ),
+        _rule(
+            ["resource.k8s.io"], ["resourceclaims", "resourceclaims/status", "resourceclaimtemplates"], READ
+        ),
     ]
 
 
@@ -100,6 +103,7 @@ def _edit() -> list[dict[str, Any]]:
         *_view(),
         _rule([""], core, WRITE),
         _rule(["apps", "batch", "autoscaling", "networking.k8s.io", "policy"], ["*"], WRITE),
+        _rule(["resource.k8s.io"], ["resourceclaims", "resourceclaimtemplates"], WRITE),
     ]
 
 

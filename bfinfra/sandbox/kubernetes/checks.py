@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from bfinfra.sandbox.kubernetes import device_checks
+from bfinfra.sandbox.kubernetes.causes import (
+    LABEL,
+    LABEL_RULE,
+    SUBDOMAIN,
+    SUBDOMAIN_RULE,
+    immutable,
+    required,
+    unsupported,
+    wrong,
+)
 from bfinfra.sandbox.kubernetes.custom import schema_causes
 from bfinfra.sandbox.kubernetes.errors import Cause, invalid
 from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of
@@ -14,19 +24,6 @@ from bfinfra.sandbox.kubernetes.pods import pod_causes
 from bfinfra.sandbox.kubernetes.registry import Resource
 from bfinfra.sandbox.kubernetes.target import Target
 
-LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-SUBDOMAIN = rf"{LABEL}(\.{LABEL})*"
-SUBDOMAIN_RULE = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and "
-    "must start and end with an "
-    "alphanumeric character (e.g. 'example.com', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
-LABEL_RULE = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must "
-    "start and end with an alphanumeric "
-    "character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-)
 HOOK_WORDS = {
     "failurePolicy": ("Fail", "Ignore"),
     "matchPolicy": ("Equivalent", "Exact"),
@@ -34,32 +31,6 @@ HOOK_WORDS = {
 }
 SCOPES = ("*", "Cluster", "Namespaced")
 FREE_NAMES = {"rbac.authorization.k8s.io"}  # roles and bindings take any path segment
-
-
-def required(field: str, what: str = "") -> Cause:
-    """A field that must be there."""
-    return Cause("FieldValueRequired", "Required value" + (f": {what}" if what else ""), field)
-
-
-def wrong(field: str, value: object, why: str) -> Cause:
-    """A value that may not be."""
-    return Cause(
-        "FieldValueInvalid", f"Invalid value: {json.dumps(value, separators=(',', ':'))}: {why}", field
-    )
-
-
-def immutable(field: str, value: object) -> Cause:
-    """A field that may not change."""
-    return wrong(field, value, "field is immutable")
-
-
-def unsupported(field: str, value: object, known: tuple[str, ...]) -> Cause:
-    """A word that isn't one of those that are known."""
-    return Cause(
-        "FieldValueNotSupported",
-        f'Unsupported value: "{value}": supported values: {", ".join(json.dumps(each) for each in known)}',
-        field,
-    )
 
 
 def check_name(resource: Resource, name: str) -> None:
@@ -272,6 +243,10 @@ RULES: dict[tuple[str, str], Callable[[Object | None, Object], Iterator[Cause]]]
     ("apps", "StatefulSet"): _workload,
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): _webhooks,
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): _webhooks,
+    ("resource.k8s.io", "DeviceClass"): device_checks.device_class,
+    ("resource.k8s.io", "ResourceClaim"): device_checks.claim,
+    ("resource.k8s.io", "ResourceClaimTemplate"): device_checks.template,
+    ("resource.k8s.io", "ResourceSlice"): device_checks.resource_slice,
     ("rbac.authorization.k8s.io", "RoleBinding"): _binding,
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): _binding,
 }

@@ -9,10 +9,11 @@ import binascii
 from collections.abc import Callable
 
 from bfinfra.sandbox.kubernetes.errors import bad_request
-from bfinfra.sandbox.kubernetes.objects import Object
+from bfinfra.sandbox.kubernetes.objects import Object, dig
 
 KNOWS_SECCOMP = 19  # the minor version whose pods have seccompProfile
 NAMES_NAMESPACES = 21  # the minor version that labels a namespace with its name
+CLAIMS_DEVICES = 34  # the minor version whose pods can have resource claims
 
 
 def with_defaults(thing: Object, minor: int) -> Object:
@@ -24,6 +25,8 @@ def with_defaults(thing: Object, minor: int) -> Object:
         rule(thing)
     if minor < KNOWS_SECCOMP:
         _drop_seccomp(thing)
+    if minor < CLAIMS_DEVICES:
+        _drop_claims(thing)
     return named(thing) if thing.get("kind") == "Namespace" and minor >= NAMES_NAMESPACES else thing
 
 
@@ -33,6 +36,16 @@ def _drop_seccomp(value: object) -> None:
         _drop_seccomp(inner)
     if isinstance(value, dict) and isinstance(value.get("securityContext"), dict):
         value["securityContext"].pop("seccompProfile", None)
+
+
+def _drop_claims(thing: Object) -> None:
+    """Resource claims of a pod, or of the pods of a workload. Without a word, as such a server does."""
+    spec = thing.get("spec") or {}
+    job = dig(spec, "jobTemplate", "spec", default=spec)
+    pod = spec if thing.get("kind") == "Pod" else dig(job, "template", "spec", default={})
+    pod.pop("resourceClaims", None)
+    for container in [*(pod.get("initContainers") or []), *(pod.get("containers") or [])]:
+        (container.get("resources") or {}).pop("claims", None)
 
 
 def named(namespace: Object) -> Object:
@@ -234,6 +247,23 @@ def _binding(thing: Object) -> None:
             _fill(subject, apiGroup="rbac.authorization.k8s.io")
 
 
+def _resource_claim(thing: Object) -> None:
+    _requests(dig(thing, "spec", "devices", "requests", default=[]))
+    thing.setdefault("status", {})
+
+
+def _claim_template(thing: Object) -> None:
+    _requests(dig(thing, "spec", "spec", "devices", "requests", default=[]))
+
+
+def _requests(requests: list[Object]) -> None:
+    for each in requests:
+        if isinstance(exactly := each.get("exactly"), dict):
+            exactly["allocationMode"] = exactly.get("allocationMode") or "ExactCount"
+            if exactly["allocationMode"] == "ExactCount":
+                exactly["count"] = exactly.get("count") or 1
+
+
 def _definition(thing: Object) -> None:
     spec = thing.setdefault("spec", {})
     names = spec.setdefault("names", {})
@@ -258,6 +288,8 @@ RULES: dict[str, Callable[[Object], None]] = {
     "MutatingWebhookConfiguration": _mutating,
     "ValidatingWebhookConfiguration": _validating,
     "CustomResourceDefinition": _definition,
+    "ResourceClaim": _resource_claim,
+    "ResourceClaimTemplate": _claim_template,
     "RoleBinding": _binding,
     "ClusterRoleBinding": _binding,
 }

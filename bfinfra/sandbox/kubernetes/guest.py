@@ -14,7 +14,9 @@ from bfinfra.sandbox.kubernetes.cluster import Cluster
 from bfinfra.sandbox.kubernetes.controllers.claims import Claims
 from bfinfra.sandbox.kubernetes.controllers.definitions import DEFINITIONS, Definitions
 from bfinfra.sandbox.kubernetes.controllers.devices import Devices
+from bfinfra.sandbox.kubernetes.controllers.dra_drivers import DraDrivers
 from bfinfra.sandbox.kubernetes.controllers.garbage import Garbage
+from bfinfra.sandbox.kubernetes.controllers.gpu_cluster import GpuClusters
 from bfinfra.sandbox.kubernetes.controllers.gpu_operator import GpuOperator
 from bfinfra.sandbox.kubernetes.controllers.jobs import Jobs
 from bfinfra.sandbox.kubernetes.controllers.kubelet import Kubelet
@@ -25,6 +27,7 @@ from bfinfra.sandbox.kubernetes.controllers.namespaces import Namespaces
 from bfinfra.sandbox.kubernetes.controllers.nvidia import NvidiaDevices
 from bfinfra.sandbox.kubernetes.controllers.quota import Quotas
 from bfinfra.sandbox.kubernetes.controllers.replicas import Replicas
+from bfinfra.sandbox.kubernetes.controllers.resource_claims import ResourceClaims
 from bfinfra.sandbox.kubernetes.controllers.scheduler import Scheduler
 from bfinfra.sandbox.kubernetes.defaults import NAMES_NAMESPACES, named
 from bfinfra.sandbox.kubernetes.identity import Tokens
@@ -58,19 +61,23 @@ class RunningCluster:
         managers = MigManagers(self.loop)
         operator = GpuOperator(self.loop, outside, managers)
         outside = replace(outside, gpus=operator.gpus)
+        drivers = DraDrivers(self.loop, outside)
         self.loop.add(
             Namespaces(self.cluster, outside.ca_pem),
             self.definitions,
             Garbage(self.cluster),
             Quotas(self.cluster),
             Claims(self.loop),
+            ResourceClaims(self.loop),
             Scheduler(self.loop),
-            Kubelet(self.loop, outside, self.logs),
+            Kubelet(self.loop, outside, self.logs, drivers),
             Jobs(self.loop),
             Replicas(self.loop),
             MpiJobs(self.loop),
             managers,
             operator,
+            GpuClusters(self.loop, operator),
+            drivers,
             Devices(self.loop, outside),
             NvidiaDevices(self.loop, outside),
         )

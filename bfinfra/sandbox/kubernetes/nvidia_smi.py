@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 import uuid
+from collections.abc import Sequence
 
 from bfinfra.sandbox.kubernetes.nvidia import Gpus, owned
 from bfinfra.sandbox.kubernetes.objects import Object, dig, uid_of
@@ -28,37 +29,42 @@ def asked(container: Object) -> list[str] | None:
     return words[1:] if words and words[0].rpartition("/")[2] == PROGRAM else None
 
 
-def printed(
-    options: list[str], pod: Object, container: Object, gpus: Gpus, now: float
-) -> tuple[list[str], bool]:
-    """The lines that it prints, and whether it ends well: without GPUs, its container has no such program."""
-    count = min(_given(container), gpus.count * sum(number for _, number in gpus.parts or (("", 1),)))
+def printed(options: list[str], identities: Sequence[str], gpus: Gpus, now: float) -> tuple[list[str], bool]:
+    """The lines that it prints, and whether it ends well: without GPUs, its container has no such program.
+    `identities`: the UUIDs of those that the container was given.
+    """
+    count = len(identities)
     if not count:
         return [NOT_FOUND], False
-    identities = [uuid.uuid5(uuid.NAMESPACE_OID, f"{uid_of(pod)} {number}") for number in range(count)]
     name = gpus.product.replace("-", " ", 1)
     if options == ["-L"]:
-        return [f"GPU {n}: {name} (UUID: GPU-{each})" for n, each in enumerate(identities)], True
+        return [f"GPU {n}: {name} (UUID: {each})" for n, each in enumerate(identities)], True
     if options:
         return [f"{PROGRAM} {' '.join(options)}: the sandbox's GPUs only know -L"], False
     return _table(name, count, gpus, now), True
 
 
-def _given(container: Object) -> int:
-    """How many GPUs, or parts of them, the container was given."""
+def by_plugin(pod: Object, container: Object, gpus: Gpus) -> list[str]:
+    """The UUIDs of the GPUs, or parts of them, that the device plug-in gave a container."""
     limits = dig(container, "resources", "limits", default={})
-    return sum(int(value) for name, value in limits.items() if owned(name))
+    asked_for = sum(int(value) for name, value in limits.items() if owned(name))
+    count = min(asked_for, gpus.count * sum(number for _, number in gpus.parts or (("", 1),)))
+    return [f"GPU-{uuid.uuid5(uuid.NAMESPACE_OID, f'{uid_of(pod)} {number}')}" for number in range(count)]
+
+
+def cuda(driver: str) -> str:
+    """The newest CUDA that a version of the driver runs; N/A for an unknown one."""
+    branch = driver.partition(".")[0]
+    return CUDA.get(int(branch), "N/A") if branch.isdigit() else "N/A"
 
 
 def _table(name: str, count: int, gpus: Gpus, now: float) -> list[str]:
     version = gpus.driver
-    branch = version.partition(".")[0]
-    cuda = CUDA.get(int(branch), "N/A") if branch.isdigit() else "N/A"
     divided = "Enabled" if gpus.parts else "Disabled" if gpus.divisible else "N/A"
     lines = [
         time.strftime("%a %b %e %H:%M:%S %Y", time.gmtime(now)),
         RULE,
-        f"| NVIDIA-SMI {version:<22} Driver Version: {version:<14} CUDA Version: {cuda:<8} |",
+        f"| NVIDIA-SMI {version:<22} Driver Version: {version:<14} CUDA Version: {cuda(version):<8} |",
         COLUMNS,
         "| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |",
         "| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |",

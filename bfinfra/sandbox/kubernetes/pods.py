@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bfinfra.sandbox.kubernetes.device_checks import pod_claims
 from bfinfra.sandbox.kubernetes.errors import Cause
-from bfinfra.sandbox.kubernetes.objects import Object, dig
+from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of
+from bfinfra.sandbox.kubernetes.selectors import by_selector
 
 PULL = ("Always", "IfNotPresent", "Never")
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 RESTART = ("Always", "OnFailure", "Never")
 
 
@@ -26,6 +29,7 @@ def pod_causes(pod: Object, path: str) -> Iterator[Cause]:
     names = [each.get("name") for kind in ("initContainers", "containers") for each in spec.get(kind) or []]
     for name in sorted({str(each) for each in names if names.count(each) > 1}):
         yield Cause("FieldValueDuplicate", f'Duplicate value: "{name}"', f"{path}.containers")
+    yield from pod_claims(spec, path)
 
 
 def _container(container: Object, path: str, volumes: set[str | None]) -> Iterator[Cause]:
@@ -103,9 +107,24 @@ def claims_of(pod: Object) -> set[str]:
 
 
 def selects(node: Object, pod: Object) -> bool:
-    """Return whether the pod's node selector, if it has one, matches this node."""
+    """Return whether the pod's node selector and the affinity that it requires, if it has them, match this
+    node.
+    """
     labels = node["metadata"].get("labels") or {}
-    return all(labels.get(key) == value for key, value in (dig(pod, "spec", "nodeSelector") or {}).items())
+    if any(labels.get(key) != value for key, value in (dig(pod, "spec", "nodeSelector") or {}).items()):
+        return False
+    terms = dig(pod, "spec", "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms")
+    return terms is None or any(_meets(node, each) for each in terms)
+
+
+def _meets(node: Object, term: Object) -> bool:
+    fields, labels = term.get("matchFields") or [], term.get("matchExpressions") or []
+    named = {"metadata": {"labels": {"metadata.name": name_of(node)}}}
+    return (
+        bool(fields or labels)
+        and by_selector({"matchExpressions": labels})(node)
+        and by_selector({"matchExpressions": fields})(named)
+    )
 
 
 def tolerates(pod: Object, node: Object, effects: tuple[str, ...] = ("NoSchedule",)) -> bool:

@@ -16,6 +16,7 @@ SINCE = {
     ("discovery.k8s.io/v1", ""): 21,
     ("autoscaling/v2", ""): 23,
     ("admissionregistration.k8s.io/v1", "validatingadmissionpolicies"): 30,
+    ("resource.k8s.io/v1", ""): 34,
     ("admissionregistration.k8s.io/v1", "mutatingadmissionpolicies"): 36,
 }
 """The minor version that brought what not every supported server has."""

@@ -36,8 +36,11 @@ FIELDS = {
     "Namespace": ("status.phase",),
     "Node": ("spec.unschedulable",),
     "Job": ("status.successful",),
+    "ResourceSlice": ("spec.nodeName", "spec.driver"),
 }
 """The fields by which a server selects, besides metadata.name and metadata.namespace."""
+ORDER = {"Gt": ">", "Lt": "<"}
+"""Operators of node affinity → those of label selectors."""
 
 
 def by_labels(text: str) -> Match:
@@ -52,7 +55,9 @@ def by_selector(selector: Mapping[str, Any] | None) -> Match:
         return lambda _: False
     wanted = dict(selector.get("matchLabels") or {})
     tests = [
-        _operator(each["operator"].lower(), each["key"], each.get("values") or [])
+        _operator(
+            ORDER.get(each["operator"], each["operator"].lower()), each["key"], each.get("values") or []
+        )
         for each in selector.get("matchExpressions") or []
     ]
 

@@ -154,6 +154,16 @@ def _job_status(thing: Object) -> str:
     return next((kind for kind in ("Complete", "Failed") if kind in true), "Running")
 
 
+def _claim_state(thing: Object) -> str:
+    states = {
+        "deleted": thing["metadata"].get("deletionTimestamp"),
+        "allocated": dig(thing, "status", "allocation"),
+        "reserved": dig(thing, "status", "reservedFor"),
+    }
+    found = ",".join(state for state, is_so in states.items() if is_so)
+    return found if states["allocated"] else ",".join(filter(None, (found, "pending")))
+
+
 def _roles(thing: Object) -> str:
     prefix = "node-role.kubernetes.io/"
     return (
@@ -224,6 +234,12 @@ COLUMNS: dict[tuple[str, str], Sequence[Column]] = {
                 f"/{dig(thing, 'spec', 'completions', default=1)}"
             ),
         ),
+    ],
+    ("resource.k8s.io", "ResourceClaim"): [("State", _claim_state)],
+    ("resource.k8s.io", "ResourceSlice"): [
+        ("Node", _text("spec", "nodeName")),
+        ("Driver", _text("spec", "driver")),
+        ("Pool", _text("spec", "pool", "name")),
     ],
     ("storage.k8s.io", "StorageClass"): [
         ("Provisioner", _text("provisioner")),

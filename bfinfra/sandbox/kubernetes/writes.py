@@ -44,6 +44,8 @@ WITHOUT_GENERATION = {
     "PersistentVolumeClaim",
     "Service",
     "ResourceQuota",
+    "ResourceClaim",
+    "ResourceClaimTemplate",
     "LimitRange",
     "Lease",
 }

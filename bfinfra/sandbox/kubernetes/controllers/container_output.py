@@ -9,9 +9,11 @@ from bfinfra.sandbox.kubernetes import nvidia_smi
 from bfinfra.sandbox.kubernetes.bitfusion_log import Ask, asked, opened, places, printed
 from bfinfra.sandbox.kubernetes.cluster import Cluster
 from bfinfra.sandbox.kubernetes.container_files import ContainerFiles, Volume, home_of
+from bfinfra.sandbox.kubernetes.controllers.pod_claims import SLICES, devices
 from bfinfra.sandbox.kubernetes.flexdirect_log import called, log_of
 from bfinfra.sandbox.kubernetes.mpi_log import benchmark, unlicensed, workers_of
 from bfinfra.sandbox.kubernetes.nvidia import RESOURCE
+from bfinfra.sandbox.kubernetes.nvidia_dra import GPU
 from bfinfra.sandbox.kubernetes.objects import Object, dig, namespace_of
 from bfinfra.sandbox.kubernetes.outside import Outside, Work
 from bfinfra.sandbox.kubernetes.pods import containers
@@ -48,7 +50,8 @@ class ContainerOutput:
             )
         if (options := nvidia_smi.asked(container)) is not None:
             gpus = self._outside.gpus(pod["spec"]["nodeName"])
-            return nvidia_smi.printed(options, pod, container, gpus, self._cluster.clock.now())
+            given = [*nvidia_smi.by_plugin(pod, container, gpus), *self._by_claims(pod, container)]
+            return nvidia_smi.printed(options, given, gpus, self._cluster.clock.now())
         if call := called(container):
             return log_of(call, pod, container, self._outside.host(pod["spec"]["nodeName"]), when)
         environment = self._environment(pod, container)
@@ -56,6 +59,19 @@ class ContainerOutput:
         if ask is None:
             return self._training(pod, container)
         return self._remote(ask, ContainerFiles(pod, container, volumes), environment, when)
+
+    def _by_claims(self, pod: Object, container: Object) -> list[str]:
+        """The UUIDs of the GPUs that a container has by its claims."""
+        slices = self._cluster.store.all(SLICES)
+        return [
+            str(dig(device, "attributes", "uuid", "string"))
+            for each in devices(self._cluster, pod, container)
+            for one in slices
+            if dig(one, "spec", "driver") == each["driver"] == GPU
+            and dig(one, "spec", "pool", "name") == each["pool"]
+            for device in dig(one, "spec", "devices", default=[])
+            if device["name"] == each["device"]
+        ]
 
     def _remote(
         self, ask: Ask, files: ContainerFiles, environment: Mapping[str, str], when: str

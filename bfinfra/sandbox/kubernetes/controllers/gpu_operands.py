@@ -48,6 +48,20 @@ OPERANDS = (
     Operand("dcgmExporter", "nvidia-dcgm-exporter", "state-dcgm-exporter", "dcgm-exporter"),
     MANAGER,
 )
+GPU_CLUSTER = "gpu-cluster"
+"""The name that a GPUCluster must have."""
+DRA_DRIVER = Operand("draDriver", "nvidia-dra-driver-kubelet-plugin", "state-dra-driver", "dra-driver")
+VALIDATOR = Operand("draValidator", "nvidia-dra-validator", "state-dra-validation", "dra-validator")
+DCGM = Operand("dcgm", "nvidia-dcgm-dra", "state-dcgm", "dcgm-dra")
+EXPORTER = Operand("dcgmExporter", "nvidia-dcgm-exporter-dra", "state-dcgm-exporter", "dcgm-exporter-dra")
+BY_CLAIMS = (DRA_DRIVER, DCGM, EXPORTER, VALIDATOR)
+"""The operands of a GPUCluster."""
+CLAIMED: dict[Operand, tuple[str, str, Object]] = {
+    VALIDATOR: ("nvidia-dra-validator-gpu", "validation-gpu", {"allocationMode": "ExactCount", "count": 1}),
+    DCGM: ("nvidia-dcgm-admin", "admin-gpus", {"allocationMode": "All"}),
+    EXPORTER: ("nvidia-dcgm-exporter-admin", "admin-gpus", {"allocationMode": "All"}),
+}
+"""Operands → the template of their claims, its request, and how many GPUs that asks for."""
 CLIENTS = ("device-plugin", "dcgm-exporter")
 """Operands that hold GPUs, and are taken off a node while its driver or its layout changes."""
 HOLDERS = tuple(each.name for each in OPERANDS if each.deploy in CLIENTS)
@@ -68,7 +82,7 @@ def daemon_set(policy: Object, operand: Operand, namespace: str) -> Object:
     container: Object = {"name": operand.name, "image": f"operands/{operand.name}"}
     if operand.part == "devicePlugin":
         container["image"] = "nvcr.io/nvidia/k8s-device-plugin:v0.19.0"
-    return _daemon_set(policy, operand.name, namespace, operand.label, {"containers": [container]})
+    return set_of(policy, operand.name, namespace, operand.label, {"containers": [container]})
 
 
 def driver_set(owner: Object, settings: Object, name: str, namespace: str) -> Object:
@@ -89,7 +103,7 @@ def driver_set(owner: Object, settings: Object, name: str, namespace: str) -> Ob
         pod["volumes"] = [{"name": "licensing-config", "secret": {"secretName": secret}}]
     if settings.get("imagePullSecrets"):
         pod["imagePullSecrets"] = [{"name": each} for each in settings["imagePullSecrets"]]
-    found = _daemon_set(owner, name, namespace, DRIVERS.label, pod)
+    found = set_of(owner, name, namespace, DRIVERS.label, pod)
     found["spec"]["updateStrategy"] = {"type": "OnDelete"}
     found["spec"]["template"]["metadata"]["labels"][COMPONENT] = DRIVER
     return found
@@ -126,12 +140,41 @@ def parts(config: Object | None, layout: str, strategy: str) -> tuple[tuple[str,
     return (("nvidia.com/gpu", sum(devices.values())),)
 
 
+def dra_set(owner: Object, namespace: str, *, domains: bool) -> Object:
+    """The DaemonSet of NVIDIA's DRA driver. `domains`: with the driver of compute domains."""
+    spec = dig(owner, "spec", "draDriver", default={})
+    repository, image = (
+        spec.get("repository") or "nvcr.io/nvidia",
+        spec.get("image") or "dra-driver-nvidia-gpu",
+    )
+    pod: Object = {
+        "initContainers": [{"name": "driver-validation", "image": "operands/gpu-operator"}],
+        "containers": [
+            {
+                "name": name,
+                "image": f"{repository}/{image}:{spec.get('version') or 'v0.5.0'}",
+                "command": ["bash", "-c"],
+                "args": [f"exec {program} -v 4"],
+            }
+            for name, program in (
+                ("gpus", "gpu-kubelet-plugin"),
+                ("compute-domains", "compute-domain-kubelet-plugin"),
+            )
+            if name == "gpus" or domains
+        ],
+    }
+    if spec.get("imagePullSecrets"):
+        pod["imagePullSecrets"] = [{"name": each} for each in spec["imagePullSecrets"]]
+    return set_of(owner, DRA_DRIVER.name, namespace, DRA_DRIVER.label, pod)
+
+
 def digest(thing: Object) -> str:
     """The digest of what the operator wants of an object."""
     return hashlib.sha256(json.dumps(thing["spec"], sort_keys=True).encode()).hexdigest()[:10]
 
 
-def _daemon_set(owner: Object, name: str, namespace: str, label: str, pod: Object) -> Object:
+def set_of(owner: Object, name: str, namespace: str, label: str, pod: Object) -> Object:
+    """A DaemonSet of the operator's on the nodes with a label."""
     labels = {"app": name}
     spec = {**pod, "tolerations": TOLERATED, "nodeSelector": {**pod.get("nodeSelector", {}), label: "true"}}
     return {

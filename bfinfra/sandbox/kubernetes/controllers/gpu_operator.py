@@ -14,8 +14,10 @@ from bfinfra.sandbox.kubernetes.controllers import gpu_operands as operands
 from bfinfra.sandbox.kubernetes.controllers.gpu_operands import DRIVERS, MANAGER, OPERANDS, TOOLKIT, Operand
 from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
 from bfinfra.sandbox.kubernetes.controllers.mig_manager import STATE, MigManagers
+from bfinfra.sandbox.kubernetes.controllers.pod_claims import of_driver
 from bfinfra.sandbox.kubernetes.controllers.replicas import template_hash
 from bfinfra.sandbox.kubernetes.nvidia import Gpus, uses
+from bfinfra.sandbox.kubernetes.nvidia_dra import GPU
 from bfinfra.sandbox.kubernetes.objects import (
     Object,
     condition,
@@ -30,6 +32,7 @@ from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.kubernetes.store import Change, Key
 
 POLICIES: Key = ("nvidia.com", "clusterpolicies")
+CLUSTERS: Key = ("nvidia.com", "gpuclusters")
 NVIDIA_DRIVERS: Key = ("nvidia.com", "nvidiadrivers")
 DEPLOYMENTS: Key = ("apps", "deployments")
 DAEMONS: Key = ("apps", "daemonsets")
@@ -55,7 +58,7 @@ class GpuOperator:
         """All ClusterPolicies and nodes, when an operator or an operand comes or goes."""
         if change.key == PODS and operands.is_driver(change.after):
             self._read_token(change.after)
-        if change.key in (DEPLOYMENTS, DAEMONS, NODES, NVIDIA_DRIVERS, POLICIES) or (
+        if change.key in (DEPLOYMENTS, DAEMONS, NODES, NVIDIA_DRIVERS, POLICIES, CLUSTERS) or (
             change.key == PODS and any(o["kind"] == "DaemonSet" for o in _owners(change.after))
         ):
             for key in (POLICIES, NODES):
@@ -68,17 +71,21 @@ class GpuOperator:
             return
         if item[0] == NODES:
             self._label(thing)
-        elif home := self._home():
+        elif home := self.home():
             if self.policy() is not thing and name_of(self.policy() or {}) != name_of(thing):
                 self._say(thing, home, "ignored", [])
+                return
+            if self._cluster.store.all(CLUSTERS):
+                self._say(thing, home, "notReady", [])
                 return
             for node in self._cluster.store.all(NODES):
                 self._label(node)
             self._cluster.ensure(operands.layouts(thing, home), OPERATOR)
             for each in OPERANDS:
                 self._operand(thing, each, home)
-            self._drivers(thing, home)
-            self._upgrade(thing)
+            if _by_drivers(thing):
+                self.drivers(home)
+            self.upgrade(bool(dig(thing, "spec", "driver", "upgradePolicy", "autoUpgrade")))
             self._say(thing, home, "", sorted(self._late(thing, home)))
 
     def policy(self) -> Object | None:
@@ -88,16 +95,25 @@ class GpuOperator:
             for each in self._cluster.store.all(POLICIES)
             if not each["metadata"].get("deletionTimestamp")
         ]
-        return operands.older(every)[0] if every and self._home() else None
+        return operands.older(every)[0] if every and self.home() else None
+
+    def gpu_cluster(self) -> Object | None:
+        """The GPUCluster that the operator follows, with which it gives GPUs by claims; None without one."""
+        found = self._cluster.get(*CLUSTERS, operands.GPU_CLUSTER)
+        return found if self.home() and self.policy() is None else None
 
     def gpus(self, node: str) -> Gpus:
         """The GPUs that containers of a node can use, with the operator's driver and toolkit."""
         found = self._outside.gpus(node)
         policy = self.policy()
-        if not found.count or policy is None:
+        if not found.count or (policy is None and self.gpu_cluster() is None):
             return found if found.driver else replace(found, count=0)
         pods = [pod for pod in self._driver_pods(node) if runs(pod)]
-        ours = operands.enabled(policy, DRIVERS) or _by_drivers(policy)
+        ours = (
+            bool(self._cluster.store.all(NVIDIA_DRIVERS))
+            if policy is None
+            else operands.enabled(policy, DRIVERS) or _by_drivers(policy)
+        )
         driver = operands.version_of(pods[0]) if pods else "" if ours else found.driver
         licensed = not found.vgpu or any(self._licensed.get(uid_of(pod), False) for pod in pods)
         return replace(
@@ -105,7 +121,7 @@ class GpuOperator:
             count=found.count if driver and licensed else 0,
             driver=driver,
             runtimes=frozenset({*found.runtimes, ""}) if self._toolkit(node) else found.runtimes,
-            parts=self._manager.parts(node, policy),
+            parts=() if policy is None else self._manager.parts(node, policy),
         )
 
     def _toolkit(self, node: str) -> bool:
@@ -134,13 +150,26 @@ class GpuOperator:
         gpus = self._outside.gpus(name)
         labels = dict(node["metadata"].get("labels") or {})
         kept = {key: value for key, value in labels.items() if not _set_by_operator(key)}
-        if policy is not None and gpus.count:
-            kept |= {FOUND: "true", PRESENT: "true", **dict(self._deployed(labels, name, policy, gpus))}
+        found: Iterable[tuple[str, str]] = ()
+        if policy is not None:
+            found = self._deployed(labels, name, policy, gpus)
+        elif self.gpu_cluster() is not None:
+            found = self._claimed(name)
+        if gpus.count and (policy is not None or found):
+            kept |= {FOUND: "true", PRESENT: "true", **dict(found)}
         if kept != labels:
             self._cluster.change(node, lambda live: live["metadata"].__setitem__("labels", kept), OPERATOR)
         pods = self._driver_pods(name)
         if pods and not any(runs(pod) for pod in pods):
             self._evict(name)
+
+    def _claimed(self, node: str) -> Iterator[tuple[str, str]]:
+        """The labels of a GPUCluster's operands. While a driver of the operator starts, they are off."""
+        pods = self._driver_pods(node)
+        free = any(runs(pod) for pod in pods) or not self._cluster.store.all(NVIDIA_DRIVERS)
+        for each in operands.BY_CLAIMS:
+            yield each.label, "true" if free else PAUSED
+        yield DRIVERS.label, "true"
 
     def _deployed(self, labels: Object, node: str, policy: Object, gpus: Gpus) -> Iterator[tuple[str, str]]:
         up = any(runs(pod) for pod in self._driver_pods(node))
@@ -166,7 +195,7 @@ class GpuOperator:
     def _evict(self, node: str) -> None:
         """A new driver's pod takes the GPUs from all pods before it loads the driver."""
         for pod in self._cluster.store.all(PODS):
-            if operands.on(pod) == node and uses(pod):
+            if operands.on(pod) == node and (uses(pod) or any(of_driver(self._cluster, pod, GPU))):
                 self._cluster.remove(pod)
 
     def _operand(self, policy: Object, operand: Operand, home: str) -> None:
@@ -175,20 +204,21 @@ class GpuOperator:
             if live is not None:
                 self._cluster.remove(live)
             return
-        self._bring(operands.daemon_set(policy, operand, home), live)
+        self.bring(operands.daemon_set(policy, operand, home), live)
 
-    def _drivers(self, policy: Object, home: str) -> None:
-        """A DaemonSet for each NVIDIADriver, if the ClusterPolicy leaves the driver to them."""
-        if not _by_drivers(policy):
-            return
+    def drivers(self, home: str) -> None:
+        """A DaemonSet for each NVIDIADriver."""
         for each in self._cluster.store.all(NVIDIA_DRIVERS):
+            if each["metadata"].get("deletionTimestamp"):
+                continue
             name = f"nvidia-gpu-driver-{name_of(each)}"
             wanted = operands.driver_set(each, each.get("spec") or {}, name, home)
-            self._bring(wanted, self._cluster.get("apps", "daemonsets", name, home))
-            late = self._unready(name, home, DRIVERS)
+            self.bring(wanted, self._cluster.get("apps", "daemonsets", name, home))
+            late = self.unready(name, home, DRIVERS)
             self._say(each, home, "", [DRIVERS.state] if late else [])
 
-    def _bring(self, wanted: Object, live: Object | None) -> None:
+    def bring(self, wanted: Object, live: Object | None) -> None:
+        """Create a DaemonSet, or give it another template."""
         mark = operands.digest(wanted)
         wanted["metadata"]["annotations"] = {operands.APPLIED: mark}
         if live is None:
@@ -201,9 +231,10 @@ class GpuOperator:
 
             self._cluster.change(live, changed, OPERATOR)
 
-    def _upgrade(self, policy: Object) -> None:
-        """Restart drivers of an earlier revision, one node after the other, if the policy says so."""
-        if not dig(policy, "spec", "driver", "upgradePolicy", "autoUpgrade"):
+    def upgrade(self, wanted: bool) -> None:
+        """Restart drivers of an earlier revision, one node after the other, if that is wanted."""
+        of_drivers = [dig(each, "spec", "upgradePolicy") for each in self._cluster.store.all(NVIDIA_DRIVERS)]
+        if not wanted and not any(dig(each, "autoUpgrade") for each in of_drivers):
             return
         pods = [pod for pod in self._cluster.store.all(PODS) if operands.is_driver(pod)]
         if all(runs(pod) for pod in pods):
@@ -222,18 +253,18 @@ class GpuOperator:
         late = {
             each.state
             for each in OPERANDS
-            if operands.enabled(policy, each) and self._unready(each.name, home, each)
+            if operands.enabled(policy, each) and self.unready(each.name, home, each)
         }
         others = self._cluster.store.all(NVIDIA_DRIVERS)
         if _by_drivers(policy):
             late |= {
                 DRIVERS.state
                 for each in others
-                if self._unready(f"nvidia-gpu-driver-{name_of(each)}", home, DRIVERS)
+                if self.unready(f"nvidia-gpu-driver-{name_of(each)}", home, DRIVERS)
             }
         return late
 
-    def _unready(self, name: str, home: str, operand: Operand) -> bool:
+    def unready(self, name: str, home: str, operand: Operand) -> bool:
         """Return whether a node lacks a ready pod of the latest revision."""
         live = self._cluster.get("apps", "daemonsets", name, home)
         if live is None:
@@ -268,7 +299,7 @@ class GpuOperator:
             if operands.is_driver(pod) and operands.on(pod) == node
         ]
 
-    def _home(self) -> str:
+    def home(self) -> str:
         """The namespace of an available operator, or ""."""
         return next(
             (

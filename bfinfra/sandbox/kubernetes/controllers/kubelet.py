@@ -9,13 +9,17 @@ from collections.abc import Iterable, Mapping
 
 from bfinfra.sandbox.kubernetes.container_files import ContainerFiles, FilesError, volumes_of
 from bfinfra.sandbox.kubernetes.controllers.container_output import ContainerOutput
+from bfinfra.sandbox.kubernetes.controllers.dra_drivers import DraDrivers
+from bfinfra.sandbox.kubernetes.controllers.gpu_operands import is_driver, on
 from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
+from bfinfra.sandbox.kubernetes.controllers.pod_claims import CLAIMS, unprepared
 from bfinfra.sandbox.kubernetes.flexdirect_log import folders_of, has_folder
 from bfinfra.sandbox.kubernetes.logs import Logs
 from bfinfra.sandbox.kubernetes.nvidia import CODE as NVIDIA_CODE
 from bfinfra.sandbox.kubernetes.nvidia import driver_words
 from bfinfra.sandbox.kubernetes.nvidia import is_plugin as is_nvidia
 from bfinfra.sandbox.kubernetes.nvidia import last_words as nvidia_words
+from bfinfra.sandbox.kubernetes.nvidia_dra import drivers_of
 from bfinfra.sandbox.kubernetes.objects import Object, condition, dig, name_of, namespace_of, stamp, uid_of
 from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.kubernetes.plugins import CODE, advertised, last_words, registers
@@ -26,6 +30,7 @@ PODS: Key = ("", "pods")
 SOURCES: tuple[Key, ...] = (("", "secrets"), ("", "configmaps"), ("", "serviceaccounts"))
 ENDED = ("Succeeded", "Failed")
 KUBELET = "kubelet"
+PREPARE = "Failed to prepare dynamic resources"
 
 
 class Kubelet:
@@ -35,8 +40,9 @@ class Kubelet:
 
     kinds = (PODS,)
 
-    def __init__(self, loop: Loop, outside: Outside, logs: Logs) -> None:
+    def __init__(self, loop: Loop, outside: Outside, logs: Logs, drivers: DraDrivers) -> None:
         self._loop, self._cluster, self._outside, self._logs = loop, loop.cluster, outside, logs
+        self._drivers = drivers
         self._output = ContainerOutput(loop.cluster, outside)
         loop.cluster.lingering[PODS] = lambda pod: (
             bool(dig(pod, "spec", "nodeName"))
@@ -47,9 +53,19 @@ class Kubelet:
     def touched(self, change: Change) -> Iterable[Item]:
         """Pods that wait for what came."""
         if change.key in SOURCES:
-            for pod in self._cluster.store.all(PODS, namespace_of(change.after)):
-                if dig(pod, "status", "phase") == "Pending":
-                    yield (PODS, namespace_of(pod), name_of(pod))
+            waiting = self._cluster.store.all(PODS, namespace_of(change.after))
+        elif change.key == CLAIMS:
+            every = self._cluster.store.all(PODS, namespace_of(change.after))
+            waiting = [pod for pod in every if dig(pod, "spec", "resourceClaims")]
+        elif change.key == PODS and (is_driver(change.after) or drivers_of(change.after)):
+            every = self._cluster.store.all(PODS)
+            asks = [pod for pod in every if dig(pod, "spec", "resourceClaims") or drivers_of(pod)]
+            waiting = [pod for pod in asks if on(pod) == on(change.after) and pod is not change.after]
+        else:
+            return
+        for pod in waiting:
+            if dig(pod, "status", "phase") == "Pending":
+                yield (PODS, namespace_of(pod), name_of(pod))
 
     def look(self, item: Item, thing: Object | None) -> None:
         """The next step of a pod on a node."""
@@ -62,7 +78,7 @@ class Kubelet:
         if thing["metadata"].get("deletionTimestamp"):
             self._loop.once(("end", uid), "delete", lambda: self._cluster.remove(thing))
         elif phase == "Pending":
-            hindrance = self._hindrance(thing)
+            hindrance = self._devices(thing) or self._hindrance(thing)
             if hindrance:
                 self._wait(thing, *hindrance)
             else:
@@ -72,6 +88,18 @@ class Kubelet:
                 self._loop.once(("start", uid), "pod", lambda: self._start(item, uid))
         elif phase == "Running" and self._ends(thing):
             self._loop.once(("run", uid), "workload", lambda: self._finish(item, uid))
+
+    def _devices(self, pod: Object) -> tuple[str, str, str] | None:
+        """As `_hindrance`, for a pod that has claims, or is a DRA driver, whose init container waits for the
+        driver of the GPUs.
+        """
+        node = pod["spec"]["nodeName"]
+        if why := unprepared(self._cluster, pod, self._drivers.registered(node)):
+            return ("ContainerCreating", why, "")
+        init = dig(pod, "spec", "initContainers", 0, "name", default="")
+        if drivers_of(pod) and init and not self._outside.gpus(node).count:
+            return ("PodInitializing", "", init)
+        return None
 
     def _hindrance(self, pod: Object) -> tuple[str, str, str] | None:
         """Reason and message, and the init container that it is about, "" where it is about all."""
@@ -163,13 +191,17 @@ class Kubelet:
         status = {"containerStatuses": states, **({"initContainerStatuses": before} if before else {})}
         if any(dig(pod, "status", name) != value for name, value in status.items()):
             self._cluster.set_status(pod, {**pod["status"], **status}, KUBELET)
-            self._cluster.event("FailedMount" if reason == "ContainerCreating" else "Failed", message, pod)
+            of = "FailedMount" if reason == "ContainerCreating" else "Failed"
+            of = "FailedPrepareDynamicResources" if message.startswith(PREPARE) else of
+            if message:
+                self._cluster.event(of, message, pod)
 
     def _start(self, item: Item, uid: str) -> None:
         pod = self._cluster.store.get(*item)
         if (
             pod is None
             or uid_of(pod) != uid
+            or self._devices(pod)
             or self._hindrance(pod)
             or pod["metadata"].get("deletionTimestamp")
         ):

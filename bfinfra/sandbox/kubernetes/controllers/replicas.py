@@ -21,7 +21,7 @@ from bfinfra.sandbox.kubernetes.objects import (
     stamp,
     uid_of,
 )
-from bfinfra.sandbox.kubernetes.pods import selects, tolerates
+from bfinfra.sandbox.kubernetes.pods import REQUIRED, selects, tolerates
 from bfinfra.sandbox.kubernetes.store import Change, Key
 
 PODS: Key = ("", "pods")
@@ -148,12 +148,12 @@ class Replicas:
             for node in self._cluster.store.all(NODES)
             if selects(node, template) and tolerates(template, node, ("NoSchedule", "NoExecute"))
         ]
-        pods = {dig(pod, "spec", "nodeName"): pod for pod in self._owned(thing, PODS)}
+        pods = {_aimed(pod): pod for pod in self._owned(thing, PODS)}
         mark, by_hand = template_hash(thing), dig(thing, "spec", "updateStrategy", "type") == "OnDelete"
         for node in nodes:
             if node not in pods:
                 pod = _pod(thing, "")
-                pod["spec"]["nodeName"] = node
+                _aim(pod["spec"], node)
                 pod["metadata"]["labels"] = {
                     **pod["metadata"].get("labels", {}),
                     "controller-revision-hash": mark,
@@ -230,6 +230,28 @@ def _pod(owner: Object, name: str) -> Object:
         "ownerReferences": [owned_by(owner)],
     }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+
+
+def _aim(spec: Object, node: str) -> None:
+    """Let a pod of a daemon set run on a node: with claims by the scheduler, as it allocates them."""
+    if not spec.get("resourceClaims"):
+        spec["nodeName"] = node
+        return
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+    affinity = copied(spec.get("affinity") or {})
+    affinity.setdefault("nodeAffinity", {})[REQUIRED] = {"nodeSelectorTerms": [term]}
+    spec["affinity"] = affinity
+    taints = ("disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
+    tolerated = [
+        {"key": f"node.kubernetes.io/{each}", "operator": "Exists", "effect": "NoSchedule"} for each in taints
+    ]
+    spec["tolerations"] = [*(spec.get("tolerations") or []), *tolerated]
+
+
+def _aimed(pod: Object) -> str:
+    """The node that a pod of a daemon set is for."""
+    terms = dig(pod, "spec", "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms", 0, "matchFields", 0)
+    return str(dig(pod, "spec", "nodeName") or dig(terms, "values", 0, default=""))
 
 
 def _scale(live: Object, replicas: int) -> None:

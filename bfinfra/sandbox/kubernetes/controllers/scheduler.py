@@ -6,7 +6,10 @@ from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal
 
+from bfinfra.sandbox.kubernetes.allocation import SelectorError
+from bfinfra.sandbox.kubernetes.controllers import pod_claims
 from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
+from bfinfra.sandbox.kubernetes.controllers.pod_claims import PodClaims
 from bfinfra.sandbox.kubernetes.errors import forbidden
 from bfinfra.sandbox.kubernetes.objects import Object, condition, dig, name_of, namespace_of, stamp
 from bfinfra.sandbox.kubernetes.pods import claims_of, selects, tolerates
@@ -19,6 +22,8 @@ NODES: Key = ("", "nodes")
 CLAIMS: Key = ("", "persistentvolumeclaims")
 SCHEDULER = "kube-scheduler"
 ENDED = ("Succeeded", "Failed")
+DEVICES = (pod_claims.CLAIMS, pod_claims.CLASSES, pod_claims.SLICES)
+NOT_HELPFUL = "Preemption is not helpful for scheduling"
 UNSCHEDULABLE = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
@@ -32,43 +37,60 @@ class Scheduler:
         loop.cluster.admissions.append(self._account)
 
     def touched(self, change: Change) -> Iterable[Item]:
-        """Pods without a node, when nodes or claims changed, or a pod left room behind."""
-        if change.key in (NODES, CLAIMS) or _leaves(change):
+        """Pods without a node, when nodes, claims or devices changed, or a pod left room behind."""
+        if change.key in (NODES, CLAIMS, *DEVICES) or _leaves(change):
             for pod in self._cluster.store.all(
                 PODS, namespace_of(change.after) if change.key == CLAIMS else ""
             ):
-                if not dig(pod, "spec", "nodeName"):
+                waits = change.key not in DEVICES or dig(pod, "spec", "resourceClaims")
+                if waits and not dig(pod, "spec", "nodeName"):
                     yield (PODS, namespace_of(pod), name_of(pod))
 
     def look(self, item: Item, thing: Object | None) -> None:
-        """A node, or the reason why there is none."""
+        """A node, or the reason why there is none. A pod that lacks a resource claim is passed over."""
         if thing is None or dig(thing, "spec", "nodeName") or thing["metadata"].get("deletionTimestamp"):
             return
-        why = self._unbound(item[1], thing)
+        found = pod_claims.of_pod(self._cluster, thing)
+        if found is None:
+            return
+        claims = PodClaims(self._cluster, thing, found)
         nodes = self._cluster.store.all(NODES)
-        others = [
-            pod
-            for pod in self._cluster.store.all(PODS)
-            if dig(pod, "spec", "nodeName") and dig(pod, "status", "phase") not in ENDED
-        ]
-        reasons = {name_of(node): against(node, thing, others, self._cluster.version) for node in nodes}
+        why = self._unbound(item[1], thing) or _for_all(len(nodes), claims.hindrance())
+        try:
+            reasons = {} if why else self._against(thing, claims)
+        except SelectorError as error:
+            self._say(thing, "SchedulerError", f'running "DynamicResources" filter plugin: {error}')
+            return
         fitting = [] if why else [node for node in nodes if not reasons[name_of(node)]]
         if fitting:
             held = [dig(pod, "spec", "nodeName") for pod in self._cluster.store.all(PODS)]
             node = min(fitting, key=lambda each: (held.count(name_of(each)), name_of(each)))
+            claims.bind(name_of(node))
             self._cluster.change(
                 thing, lambda live: live["spec"].__setitem__("nodeName", name_of(node)), SCHEDULER, "binding"
             )
             return
-        message = why or _message(list(reasons.values()), self._cluster.version)
-        reported = dig(thing, "status", "conditions", 0, "message")
-        if reported != message:
+        message = why or _message(list(reasons.values()), self._cluster.version, claims=bool(found))
+        self._say(thing, "Unschedulable", message)
+
+    def _against(self, pod: Object, claims: PodClaims) -> dict[str, list[str]]:
+        """Why each node does not take the pod. Raises SelectorError."""
+        others = [
+            each
+            for each in self._cluster.store.all(PODS)
+            if dig(each, "spec", "nodeName") and dig(each, "status", "phase") not in ENDED
+        ]
+        return {
+            name_of(node): against(node, pod, others, self._cluster.version) or claims.against(name_of(node))
+            for node in self._cluster.store.all(NODES)
+        }
+
+    def _say(self, pod: Object, reason: str, message: str) -> None:
+        if dig(pod, "status", "conditions", 0, "message") != message:
             when = stamp(self._cluster.clock.now())
-            unscheduled = condition(
-                "PodScheduled", status=False, when=when, reason="Unschedulable", message=message
-            )
-            self._cluster.set_status(thing, {**thing["status"], "conditions": [unscheduled]}, SCHEDULER)
-            self._cluster.event("FailedScheduling", message, thing)
+            unscheduled = condition("PodScheduled", status=False, when=when, reason=reason, message=message)
+            self._cluster.set_status(pod, {**pod["status"], "conditions": [unscheduled]}, SCHEDULER)
+            self._cluster.event("FailedScheduling", message, pod)
 
     def _unbound(self, namespace: str, pod: Object) -> str:
         for name in sorted(claims_of(pod)):
@@ -157,8 +179,10 @@ def _requests(pods: list[Object]) -> dict[str, Decimal]:
     return found
 
 
-def _message(against: list[list[str]], version: str) -> str:
-    """The event's message: how many nodes each reason excludes; from 1.24, that preemption can't help."""
+def _message(against: list[list[str]], version: str, *, claims: bool) -> str:
+    """The event's message: how many nodes each reason excludes; from 1.24, that preemption can't help; from
+    1.34, that taking devices from claims can't.
+    """
     if not against:
         return "no nodes available to schedule pods"
     counts = Counter(reason for reasons in against for reason in reasons)
@@ -172,13 +196,19 @@ def _message(against: list[list[str]], version: str) -> str:
     short = sum(any(reason.startswith("Insufficient") for reason in reasons) for reasons in against)
     counted = [
         *([f"{short} No preemption victims found for incoming pod"] if short else []),
-        *(
-            [f"{len(against) - short} Preemption is not helpful for scheduling"]
-            if len(against) > short
-            else []
-        ),
+        *([f"{len(against) - short} {NOT_HELPFUL}"] if len(against) > short else []),
     ]
-    return f"{head} preemption: 0/{len(against)} nodes are available: {', '.join(sorted(counted))}."
+    freed = "still not schedulable, " if claims else "no new claims to deallocate, "
+    freed = freed if _since(version, 34) else ""
+    return f"{head} {freed}preemption: 0/{len(against)} nodes are available: {', '.join(sorted(counted))}."
+
+
+def _for_all(nodes: int, why: str) -> str:
+    """The message about a reason that excludes all nodes at once; "" without one."""
+    return why and (
+        f"0/{nodes} nodes are available: {why}. no new claims to deallocate, preemption: 0/{nodes} nodes are "
+        f"available: {nodes} {NOT_HELPFUL}."
+    )
 
 
 def _since(version: str, minor: int) -> bool:
