@@ -33,9 +33,9 @@ def jwt(ends: float) -> str:
     )
 
 
-def made(api: Any, folder: Path, **fields: Any) -> Site:
+def made(api: Any, folder: Path, rendering: str = "gpu-operator", **fields: Any) -> Site:
     """A site with the operator, not yet applied."""
-    shutil.copytree(SPECS / "manifests/gpu-operator", folder / "operator")
+    shutil.copytree(SPECS / "manifests" / rendering, folder / "operator")
     (folder / "token.tok").write_text(jwt(time.time() + 3600))
     found = Site(folder, api, "poc")
     gpus = {"cluster": "k", "namespace": "default", "files": ["operator"], "driver": OURS, **fields}

@@ -11,7 +11,7 @@ from bfinfra.kinds.cluster.base.rendered.state import Thing
 from bfinfra.kinds.cluster.gpu_operator.readiness import of_operator
 from bfinfra.kinds.cluster.gpu_operator.spec import Spec
 from bfinfra.kinds.cluster.gpu_operator.state import GpuState, Node
-from bfinfra.kinds.cluster.gpu_operator.survey import _slices
+from bfinfra.kinds.cluster.gpu_operator.survey import _by_claims, _slices, _users
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.readiness import READY, Ready
 from bfinfra.model.secret import Secret
@@ -52,11 +52,67 @@ def test_what_the_gpu_cluster_says_counts(says, status):
     assert of_operator(CLAIMS, state(says, slices=frozenset({"g1"})), READY).status is status
 
 
-def test_slices_of_other_drivers_do_not_count():
+GPUS = [{"name": "gpu-0"}]
+
+
+def of(node: str | None, driver: str = "gpu.nvidia.com", **fields: Any) -> Any:
+    pool = {"name": str(node), "generation": 1, "resourceSliceCount": 1, **fields.pop("pool", {})}
+    return {"spec": {"driver": driver, "nodeName": node, "pool": pool, "devices": GPUS, **fields}}
+
+
+@pytest.mark.parametrize(
+    ("slices", "nodes"),
+    [
+        ([of("g1"), of("g2")], {"g1", "g2"}),
+        ([of("g1", "dra.example.com")], set()),
+        ([of("g1", "compute-domain.nvidia.com")], set()),
+        ([of(None)], set()),
+        ([of("g1", devices=[])], set()),
+        ([of("g1", pool={"resourceSliceCount": 2})], set()),
+        ([of("g1", pool={"resourceSliceCount": 2}), of("g1", pool={"resourceSliceCount": 2})], {"g1"}),
+        ([of("g1"), of("g1", pool={"generation": 2, "resourceSliceCount": 2})], set()),
+    ],
+    ids=[
+        "two nodes",
+        "another driver",
+        "compute domains",
+        "no node",
+        "no device",
+        "a part of a pool",
+        "a whole pool",
+        "a part of a newer pool",
+    ],
+)
+def test_a_node_s_gpus_can_be_claimed_once_its_pool_is_whole(slices, nodes):
     class Cluster:
         def list(self, api: str, kind: str) -> list[Any]:
             assert (api, kind) == ("resource.k8s.io/v1", "ResourceSlice")
-            of = [("gpu.nvidia.com", "g1"), ("dra.example.com", "g2"), ("gpu.nvidia.com", None)]
-            return [{"spec": {"driver": driver, "nodeName": node}} for driver, node in of]
+            return slices
 
-    assert _slices(Cluster()) == {"g1"}
+    assert _slices(Cluster()) == nodes
+
+
+def pod(uid: str, **spec: Any) -> Any:
+    return {"metadata": {"name": uid, "namespace": "n", "uid": uid}, "spec": {"nodeName": "g1", **spec}}
+
+
+def claimed(uid: str, driver: str = "gpu.nvidia.com", **result: Any) -> Any:
+    results = [{"driver": driver, "pool": "g1", "device": "gpu-0", **result}]
+    users = [{"resource": "pods", "name": uid, "uid": uid}]
+    return {"status": {"allocation": {"devices": {"results": results}}, "reservedFor": users}}
+
+
+def test_pods_with_gpus_by_claims_are_users_of_their_node():
+    class Cluster:
+        def list(self, api: str, kind: str) -> list[Any]:
+            assert (api, kind) == ("resource.k8s.io/v1", "ResourceClaim")
+            return [
+                claimed("train"),
+                claimed("other", "dra.example.com"),
+                claimed("watches", adminAccess=True),
+                {"status": {}},
+            ]
+
+    claims = _by_claims(Cluster())
+    found = _users([pod("train"), pod("other"), pod("watches"), pod("idle")], claims)
+    assert [str(user) for user in found["g1"]] == ["n/train"]

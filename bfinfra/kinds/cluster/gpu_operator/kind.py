@@ -108,7 +108,9 @@ class GpuOperator(FromFilesOrChart[Spec]):
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: Mapping[str, object] | None) -> Iterator[Conflict]:
-        """Warnings: drivers with an earlier license token, and nodes that are not there."""
+        """Warnings: drivers with an earlier license token, nodes that are not there, and GPUs that can't be
+        claimed.
+        """
         for key, spec in wanted.items():
             state = states.get(key)
             if key.kind == GpuOperator.name and isinstance(state, GpuState):
@@ -116,6 +118,7 @@ class GpuOperator(FromFilesOrChart[Spec]):
                 known = result if isinstance(result, Rendering) else None
                 yield from drivers.left(key, spec, state, known)
                 yield from layouts.unknown_nodes(key, spec, state)
+                yield from readiness.without_slices(key, spec, state)
 
     @classmethod
     def own_rights(cls, name: str, spec: Spec) -> Iterable[tuple[Use, Right]]:

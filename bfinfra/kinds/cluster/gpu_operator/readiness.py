@@ -10,11 +10,16 @@ from bfinfra.backends.words import safe
 from bfinfra.kinds.capabilities import NVIDIA
 from bfinfra.kinds.cluster.gpu_operator import drivers, layouts
 from bfinfra.kinds.cluster.gpu_operator.decide import MAIN
+from bfinfra.kinds.cluster.gpu_operator.drivers import SHOWN
 from bfinfra.kinds.cluster.gpu_operator.spec import Spec
 from bfinfra.kinds.cluster.gpu_operator.state import GpuState, Node
+from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.readiness import READY, Readiness, Ready, failed, waiting
+from bfinfra.model.refs import Key
 
 DEPLOYED = "nvidia.com/gpu.deploy.driver"
+PLUGIN = "app=nvidia-dra-driver-kubelet-plugin"
+"""The label of the DRA driver's pods."""
 
 
 def of_operator(spec: Spec | None, state: GpuState, of_objects: Readiness) -> Readiness:
@@ -83,6 +88,22 @@ def _node(spec: Spec, state: GpuState, node: Node) -> Iterator[Readiness]:
     if spec.allocate == "device_plugin" and not node.offers:
         bare = node.vgpu and spec.license is None
         yield waiting(f"{node.name} offers no {NVIDIA} yet{'; its vGPUs need a license' if bare else ''}")
+
+
+def without_slices(key: Key, spec: Spec, state: GpuState) -> Iterator[Conflict]:
+    """A warning about nodes whose GPUs can't be claimed, once the operator was applied as a whole."""
+    if spec.allocate != "dra" or state.mark is None or state.mark.applied is None:
+        return
+    bare = sorted(name for name, node in state.nodes.items() if node.has_gpus and name not in state.slices)
+    if bare:
+        listed = ", ".join(bare[:SHOWN]) + (f" and {len(bare) - SHOWN} more" if len(bare) > SHOWN else "")
+        yield Conflict(
+            Spot(key, "allocate"),
+            f"GPUs can't be claimed, as their nodes have no ResourceSlice of them: {listed}",
+            why="the DRA driver's pod publishes it while it runs",
+            next=f"see its pods: kubectl get pods -n {state.namespace} -l {PLUGIN}",
+            stops=False,
+        )
 
 
 def _with_note(spec: Spec, state: GpuState) -> Readiness:

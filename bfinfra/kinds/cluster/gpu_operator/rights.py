@@ -17,6 +17,8 @@ def of_spec(spec: Spec) -> Iterator[tuple[Use, Right]]:
             yield use, may("list", "resourceslices.resource.k8s.io", "objects")
         if spec.mig_layouts:
             yield use, may("list", "pods", "objects")
+            if spec.allocate == "dra":
+                yield use, may("list", "resourceclaims.resource.k8s.io", "objects")
     if spec.mig_layouts:
         for use in (Use.APPLY, Use.DESTROY):
             yield use, may("patch", "nodes", "objects")

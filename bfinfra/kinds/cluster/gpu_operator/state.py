@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import field
 
 from bfinfra.backends.kubernetes.marks import notes
@@ -165,8 +165,10 @@ def node_of(
     )
 
 
-def user_of(pod: Object) -> User | None:
-    """A pod that uses GPUs, or parts of them; None for others, and for one that has ended."""
+def user_of(pod: Object, claims: Container[str] = ()) -> User | None:
+    """A pod that uses GPUs, or parts of them; None for others, and for one that has ended. `claims`: the uids
+    of pods that have GPUs by claims.
+    """
     if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
         return None
     spec = pod.get("spec") or {}
@@ -176,7 +178,7 @@ def user_of(pod: Object) -> User | None:
         for what in ("limits", "requests")
         for name in (each.get("resources") or {}).get(what) or ()
     }
-    if not any(name.startswith(OFFERED) for name in asked):
+    if not any(name.startswith(OFFERED) for name in asked) and pod["metadata"].get("uid") not in claims:
         return None
     owner = next((o for o in pod["metadata"].get("ownerReferences") or () if o.get("controller")), None)
     named = f"{owner['kind']} {owner['name']}" if owner else ""

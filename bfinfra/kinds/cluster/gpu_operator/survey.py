@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import ClusterClient
 
 CONFIG = "default-mig-parted-config"
+CLAIMS_API, CLAIMED_BY = "resource.k8s.io/v1", "gpu.nvidia.com"
+"""The API of resource claims, and NVIDIA's driver of GPUs there."""
 
 
 def surveyed(client: ClusterClient, state: State, spec: Spec | None, owner: str) -> GpuState:
@@ -51,7 +53,8 @@ def surveyed(client: ClusterClient, state: State, spec: Spec | None, owner: str)
     listed = client.list("v1", "Node")
     nodes = {each.name: each for each in (node_of(obj, managers, {}) for obj in listed)}
     if any(_open(each, spec, owner) for each in nodes.values()):
-        users = _users(client.list("v1", "Pod"))
+        claims = _by_claims(client) if spec is not None and spec.allocate == "dra" else frozenset()
+        users = _users(client.list("v1", "Pod"), claims)
         nodes = {each.name: each for each in (node_of(obj, managers, users) for obj in listed)}
     given: Fields = {each.name: getattr(state, each.name) for each in fields(state)}
     return GpuState(
@@ -74,11 +77,11 @@ def _open(node: Node, spec: Spec | None, owner: str) -> bool:
     return bool(wanted) and not layouts.done(node, wanted)
 
 
-def _users(pods: Iterable[Object]) -> Mapping[str, list[User]]:
+def _users(pods: Iterable[Object], claims: Container[str]) -> Mapping[str, list[User]]:
     found: dict[str, list[User]] = defaultdict(list)
     for pod in pods:
         node = str((pod.get("spec") or {}).get("nodeName") or "")
-        if node and (user := user_of(pod)):
+        if node and (user := user_of(pod, claims)):
             found[node].append(user)
     return found
 
@@ -99,13 +102,33 @@ def _layouts(client: ClusterClient, state: State) -> frozenset[str] | None:
 
 
 def _slices(client: ClusterClient) -> frozenset[str]:
-    """The nodes of which a driver of NVIDIA says which GPUs can be claimed."""
-    specs = [each.get("spec") or {} for each in client.list("resource.k8s.io/v1", "ResourceSlice")]
-    return frozenset(
-        str(each["nodeName"])
-        for each in specs
-        if each.get("nodeName") and str(each.get("driver")).endswith("nvidia.com")
-    )
+    """The nodes whose GPUs can be claimed: of each, NVIDIA's driver of GPUs has published the whole pool, and
+    a device is in it. Its driver of compute domains publishes slices without any GPU.
+    """
+    pools: dict[str, list[Object]] = defaultdict(list)
+    for each in client.list(CLAIMS_API, "ResourceSlice"):
+        spec = each.get("spec") or {}
+        if spec.get("driver") == CLAIMED_BY and spec.get("nodeName"):
+            pools[str(spec["nodeName"])].append(spec)
+    return frozenset(node for node, specs in pools.items() if _whole(specs))
+
+
+def _whole(specs: Sequence[Object]) -> bool:
+    """Whether slices are all of a pool, with a device: a scheduler takes none from a part of one."""
+    newest = max(spec["pool"]["generation"] for spec in specs)
+    now = [spec for spec in specs if spec["pool"]["generation"] == newest]
+    return len(now) == now[0]["pool"]["resourceSliceCount"] and any(spec.get("devices") for spec in now)
+
+
+def _by_claims(client: ClusterClient) -> frozenset[str]:
+    """The pods that have GPUs by claims for themselves, by their uids."""
+    found = set()
+    for each in client.list(CLAIMS_API, "ResourceClaim"):
+        status = each.get("status") or {}
+        results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
+        if any(one.get("driver") == CLAIMED_BY and not one.get("adminAccess") for one in results):
+            found |= {str(user.get("uid")) for user in status.get("reservedFor") or ()}
+    return frozenset(found)
 
 
 def _is_operand(obj: Object, others: Sequence[str]) -> bool:

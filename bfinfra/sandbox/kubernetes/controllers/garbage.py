@@ -46,12 +46,22 @@ class Garbage:
                 self._disown(child, uid_of(thing))
             self._drop(thing, ORPHAN)
         elif FOREGROUND in finalizers:
-            children = list(self._children(uid_of(thing)))
-            for child in children:
+            for child in self._blocking(uid_of(thing)):
                 if not child["metadata"].get("deletionTimestamp"):
                     self._cluster.remove(child, "Foreground")
-            if not list(self._children(uid_of(thing))):
+            if not self._blocking(uid_of(thing)):
                 self._drop(thing, FOREGROUND)
+
+    def _blocking(self, uid: str) -> list[Object]:
+        """The children that an owner waits for; the others go after it."""
+        return [
+            child
+            for child in self._children(uid)
+            if any(
+                each.get("uid") == uid and each.get("blockOwnerDeletion")
+                for each in child["metadata"]["ownerReferences"]
+            )
+        ]
 
     def _children(self, uid: str) -> Iterator[Object]:
         for key in self._cluster.store.held():

@@ -7,14 +7,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from bfinfra.sandbox.kubernetes.controllers import gpu_operands as operands
-from bfinfra.sandbox.kubernetes.controllers.gpu_operands import BY_CLAIMS, CLAIMED, DRA_DRIVER, Operand
+from bfinfra.sandbox.kubernetes.controllers.gpu_operands import (
+    BY_CLAIMS,
+    CLAIMED,
+    DRA_DRIVER,
+    OPERATOR,
+    Operand,
+)
 from bfinfra.sandbox.kubernetes.controllers.gpu_operator import (
     CLUSTERS,
     DAEMONS,
     DEPLOYMENTS,
     NODES,
     NVIDIA_DRIVERS,
-    OPERATOR,
     POLICIES,
     GpuOperator,
 )
@@ -22,7 +27,7 @@ from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
 from bfinfra.sandbox.kubernetes.controllers.pod_claims import CLASSES, GROUP
 from bfinfra.sandbox.kubernetes.controllers.resource_claims import ADMIN, TEMPLATES
 from bfinfra.sandbox.kubernetes.nvidia_dra import COMPUTE_DOMAIN, GPU
-from bfinfra.sandbox.kubernetes.objects import Object, condition, dig, name_of, owned_by, stamp, uid_of
+from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of, owned_by, uid_of
 from bfinfra.sandbox.kubernetes.store import Change, Key
 
 PODS: Key = ("", "pods")
@@ -126,19 +131,11 @@ class GpuClusters:
             self._cluster.change(thing, _let_go, OPERATOR)
 
     def _say(self, thing: Object, home: str, *, ready: bool, reason: str, message: str) -> None:
-        said = {each["type"]: each for each in dig(thing, "status", "conditions", default=[])}
-        says, failed = "ready" if ready else "notReady", "" if ready else message
-        if dig(thing, "status", "state") == says and said.get("Error", {}).get("message", "") == failed:
-            return
-        when = stamp(self._cluster.clock.now())
-        good = (reason, message) if ready else ("Error", "")
-        bad = ("Ready", "") if ready else (reason, message)
-        conditions = [
-            condition("Ready", status=ready, when=when, reason=good[0], message=good[1]),
-            condition("Error", status=not ready, when=when, reason=bad[0], message=bad[1]),
-        ]
-        status = {"namespace": home, "state": says, "conditions": conditions}
-        self._cluster.set_status(thing, status, OPERATOR)
+        conditions = operands.conditions(
+            self._cluster.clock.now(), ready=ready, reason=reason, message=message
+        )
+        says = "ready" if ready else "notReady"
+        operands.say(self._cluster, thing, {"namespace": home, "state": says, "conditions": conditions})
 
 
 def _has(thing: Object, operand: Operand) -> bool:

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 import yaml
 
-from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of, owned_by
+from bfinfra.sandbox.kubernetes.cluster import Cluster
+from bfinfra.sandbox.kubernetes.objects import Object, condition, dig, name_of, owned_by, stamp
 
 COMPONENT, DRIVER = "app.kubernetes.io/component", "nvidia-driver"
 """The label of the driver's pods, and its value."""
+OPERATOR = "gpu-operator"
 APPLIED = "nvidia.com/last-applied-hash"
 LAYOUTS = "default-mig-parted-config"
 TOLERATED = [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
@@ -186,6 +188,30 @@ def set_of(owner: Object, name: str, namespace: str, label: str, pod: Object) ->
             "template": {"metadata": {"labels": dict(labels)}, "spec": spec},
         },
     }
+
+
+def conditions(now: float, *, ready: bool, reason: str, message: str) -> list[Object]:
+    """The two conditions in which the operator says how an object of its own is."""
+    when = stamp(now)
+    good, bad = (reason, message) if ready else ("Error", ""), ("Ready", "") if ready else (reason, message)
+    return [
+        condition("Ready", status=ready, when=when, reason=good[0], message=good[1]),
+        condition("Error", status=not ready, when=when, reason=bad[0], message=bad[1]),
+    ]
+
+
+def say(cluster: Cluster, thing: Object, status: Object) -> None:
+    """Write a status, unless it says the same already, at another time."""
+    if _timeless(thing.get("status") or {}) != _timeless(status):
+        cluster.set_status(thing, status, OPERATOR)
+
+
+def _timeless(status: Object) -> Object:
+    found = [
+        {name: value for name, value in each.items() if name != "lastTransitionTime"}
+        for each in status.get("conditions") or []
+    ]
+    return {**status, "conditions": found}
 
 
 def is_driver(pod: Object) -> bool:

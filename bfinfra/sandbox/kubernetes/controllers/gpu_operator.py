@@ -11,23 +11,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from bfinfra.sandbox.kubernetes.controllers import gpu_operands as operands
-from bfinfra.sandbox.kubernetes.controllers.gpu_operands import DRIVERS, MANAGER, OPERANDS, TOOLKIT, Operand
+from bfinfra.sandbox.kubernetes.controllers.gpu_operands import (
+    DRIVERS,
+    MANAGER,
+    OPERANDS,
+    OPERATOR,
+    TOOLKIT,
+    Operand,
+)
 from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
 from bfinfra.sandbox.kubernetes.controllers.mig_manager import STATE, MigManagers
 from bfinfra.sandbox.kubernetes.controllers.pod_claims import of_driver
 from bfinfra.sandbox.kubernetes.controllers.replicas import template_hash
 from bfinfra.sandbox.kubernetes.nvidia import Gpus, uses
 from bfinfra.sandbox.kubernetes.nvidia_dra import GPU
-from bfinfra.sandbox.kubernetes.objects import (
-    Object,
-    condition,
-    dig,
-    name_of,
-    namespace_of,
-    runs,
-    stamp,
-    uid_of,
-)
+from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of, namespace_of, runs, uid_of
 from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.kubernetes.store import Change, Key
 
@@ -38,7 +36,6 @@ DEPLOYMENTS: Key = ("apps", "deployments")
 DAEMONS: Key = ("apps", "daemonsets")
 NODES: Key = ("", "nodes")
 PODS: Key = ("", "pods")
-OPERATOR = "gpu-operator"
 FOUND, PRESENT = "feature.node.kubernetes.io/pci-10de.present", "nvidia.com/gpu.present"
 PAUSED = "paused-for-driver-upgrade"
 FILE = "client_configuration_token.tok"
@@ -75,8 +72,9 @@ class GpuOperator:
             if self.policy() is not thing and name_of(self.policy() or {}) != name_of(thing):
                 self._say(thing, home, "ignored", [])
                 return
-            if self._cluster.store.all(CLUSTERS):
-                self._say(thing, home, "notReady", [])
+            for other in self._cluster.store.all(CLUSTERS):
+                why = f'conflicting GPUCluster resource "{name_of(other)}" detected; ClusterPolicy and '
+                self._say(thing, home, "notReady", [], f"{why}GPUCluster cannot co-exist")
                 return
             for node in self._cluster.store.all(NODES):
                 self._label(node)
@@ -154,7 +152,7 @@ class GpuOperator:
         if policy is not None:
             found = self._deployed(labels, name, policy, gpus)
         elif self.gpu_cluster() is not None:
-            found = self._claimed(name)
+            found = self._claimed(labels, name)
         if gpus.count and (policy is not None or found):
             kept |= {FOUND: "true", PRESENT: "true", **dict(found)}
         if kept != labels:
@@ -163,12 +161,15 @@ class GpuOperator:
         if pods and not any(runs(pod) for pod in pods):
             self._evict(name)
 
-    def _claimed(self, node: str) -> Iterator[tuple[str, str]]:
-        """The labels of a GPUCluster's operands. While a driver of the operator starts, they are off."""
+    def _claimed(self, labels: Object, node: str) -> Iterator[tuple[str, str]]:
+        """The labels of a GPUCluster's operands. While a driver of the operator starts, they are off; what
+        somebody else wrote stays.
+        """
         pods = self._driver_pods(node)
         free = any(runs(pod) for pod in pods) or not self._cluster.store.all(NVIDIA_DRIVERS)
         for each in operands.BY_CLAIMS:
-            yield each.label, "true" if free else PAUSED
+            by_hand = labels.get(each.label, "") not in ("", "true", PAUSED)
+            yield each.label, labels[each.label] if by_hand else "true" if free else PAUSED
         yield DRIVERS.label, "true"
 
     def _deployed(self, labels: Object, node: str, policy: Object, gpus: Gpus) -> Iterator[tuple[str, str]]:
@@ -270,7 +271,9 @@ class GpuOperator:
         if live is None:
             return True
         nodes = [
-            node for node in self._cluster.store.all(NODES) if operand.label in node["metadata"]["labels"]
+            node
+            for node in self._cluster.store.all(NODES)
+            if node["metadata"]["labels"].get(operand.label, "false") != "false"
         ]
         pods = {
             operands.on(pod): pod
@@ -282,15 +285,15 @@ class GpuOperator:
             for node in nodes
         )
 
-    def _say(self, thing: Object, home: str, state: str, late: list[str]) -> None:
+    def _say(self, thing: Object, home: str, state: str, late: list[str], why: str = "") -> None:
         says = state or ("notReady" if late else "ready")
-        before = dig(thing, "status", "state")
-        if before == says and dig(thing, "status", "conditions", 0, "message", default="") == _message(late):
-            return
-        when = stamp(self._cluster.clock.now())
-        reason = "OperandNotReady" if late else "Reconciled"
-        ready = condition("Ready", status=says == "ready", when=when, reason=reason, message=_message(late))
-        self._cluster.set_status(thing, {"namespace": home, "state": says, "conditions": [ready]}, OPERATOR)
+        conditions = operands.conditions(
+            self._cluster.clock.now(),
+            ready=says == "ready",
+            reason="OperandNotReady" if late else "Reconciled",
+            message=why or _message(late),
+        )
+        operands.say(self._cluster, thing, {"namespace": home, "state": says, "conditions": conditions})
 
     def _driver_pods(self, node: str) -> list[Object]:
         return [

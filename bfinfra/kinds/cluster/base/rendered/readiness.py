@@ -51,9 +51,12 @@ def _hindrances(each: Id, obj: Object) -> Iterator[str]:
         if status.get("phase") != "Succeeded":
             yield from _true(obj, "Ready", "it isn't ready yet")
     elif custom(each.group):
-        found = conditions(obj).get("Ready")
-        if found is not None and found.get("status") != "True":
-            yield safe(found.get("message") or found.get("reason") or "it isn't ready yet", 200)
+        found = conditions(obj)
+        ready, error = found.get("Ready"), found.get("Error") or {}
+        if ready is not None and ready.get("status") != "True":
+            # NVIDIA's operator has what hinders it in a condition of its own
+            why = ready.get("message") or (error.get("message") if error.get("status") == "True" else "")
+            yield safe(why or ready.get("reason") or "it isn't ready yet", 200)
 
 
 def _true(obj: Object, condition: str, otherwise: str) -> Iterator[str]:
