@@ -1,0 +1,139 @@
+"""gpu_operator with resource claims on a real kube-apiserver, whose scheduler gives the devices. kwok runs the
+pods; what NVIDIA's operator and its DRA driver would write is written by the test.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from peers.found import Peers
+from peers.site_files import SPECS, SiteFile, all_are, endings
+from waiting import until
+
+from bfinfra.sandbox.kubernetes.nvidia import Gpus
+from bfinfra.sandbox.kubernetes.nvidia_dra import devices, resource_slice
+
+ONCE = "definitions"
+KEY, GPU = "gpu_operator/gpus", "gpu.nvidia.com"
+CLASS = f"device.driver == '{GPU}' && device.attributes['{GPU}'].type == 'gpu'"
+
+
+class Operator(threading.Thread):
+    """Says that the GPUCluster is ready, each half a second, until it is stopped."""
+
+    def __init__(self, peers: Peers) -> None:
+        super().__init__(daemon=True)
+        self._peers, self.stopped = peers, threading.Event()
+
+    def run(self) -> None:
+        said = json.dumps({"status": {"state": "ready"}})
+        where = ("patch", "gpucluster", "gpu-cluster", "--subresource=status", "--type=merge", "-p", said)
+        while not self.stopped.wait(0.5):
+            try:
+                self._peers.kubectl(*where)
+            except AssertionError:
+                continue  # it is not there yet, or gone
+
+
+@pytest.fixture
+def site(alone: None, peers: Peers, tmp_path: Path) -> Iterator[SiteFile]:
+    """With a namespace and a node with GPUs of the test's own, and the class of NVIDIA's GPUs."""
+    own = f"peers-claims-{uuid.uuid4().hex[:8]}"
+    found = SiteFile(SPECS / "peers/gpu-operator.yaml", tmp_path)
+    found.given["site"] = found.given["namespace"]["gpus"]["namespace"] = own
+    gpus = found.given["gpu_operator"]["gpus"]
+    del gpus["mig"]
+    gpus["allocate"] = "dra"
+    found.put("admin.kubeconfig", peers.kubeconfig.read_text())
+    found.take("manifests/gpu-operator-dra/operator.yaml", "operator.yaml")
+    labels = {"nvidia.com/gpu.present": "true", "type": "kwok", "kubernetes.io/hostname": own}
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": own, "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}},
+        "spec": {"taints": [{"key": own, "effect": "NoSchedule"}]},
+    }
+    of_class = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": GPU},
+        "spec": {"selectors": [{"cel": {"expression": CLASS}}]},
+    }
+    for each in (node, of_class):
+        peers.kubectl("apply", "-f", "-", given=json.dumps(each))
+    operator = Operator(peers)
+    operator.start()
+    try:
+        yield found
+        found.apply(destroy=True)
+    finally:
+        operator.stopped.set()
+        operator.join()
+        for kind, name in (("node", own), ("resourceslice", own), ("deviceclass", GPU), ("namespace", own)):
+            peers.kubectl("delete", kind, name, "--ignore-not-found", "--wait=false")
+
+
+def publish(peers: Peers, site: SiteFile, driver: str = GPU) -> None:
+    """The slice that a driver of NVIDIA publishes of the node."""
+    own = site.given["site"]
+    node = json.loads(peers.kubectl("get", "node", own, "-o", "json"))
+    gpus = Gpus(1, product="NVIDIA-A100-PCIE-40GB", driver="580.95.05")
+    thing = resource_slice(driver, node, devices(driver, own, gpus))
+    thing["metadata"] = {"name": f"{own}{'' if driver == GPU else '-domains'}", **thing["metadata"]}
+    del thing["metadata"]["generateName"]
+    peers.kubectl("create", "-f", "-", given=json.dumps(thing))
+
+
+def runs(peers: Peers, site: SiteFile) -> None:
+    """The pod of the Job with nvidia-smi, on the node; kwok ends Jobs at once."""
+    own = site.given["site"]
+    template, job = yaml.safe_load_all((SPECS / "manifests/nvidia-smi-dra.yaml").read_text())
+    pod = job["spec"]["template"]["spec"]
+    pod["nodeSelector"] = {"kubernetes.io/hostname": own}
+    pod["tolerations"].append({"key": own, "operator": "Exists"})
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "nvidia-smi"}, "spec": pod}
+    for each in (template, body):
+        peers.kubectl("create", "-n", own, "-f", "-", given=json.dumps(each))
+
+
+def ask(peers: Peers, site: SiteFile, kind: str) -> list[Any]:
+    found = json.loads(peers.kubectl("get", kind, "-n", site.given["site"], "-o", "json"))
+    return list(found["items"])
+
+
+def test_an_apply_waits_for_the_slice_and_a_pod_gets_the_gpu(site: SiteFile, peers: Peers) -> None:
+    own = site.given["site"]
+    publish(peers, site, "compute-domain.nvidia.com")
+    late = endings(site.apply(deadline=12))[KEY]
+    assert f"{own} has no ResourceSlice yet, so its GPUs can't be claimed" in late
+    publish(peers, site)
+    all_are(site.apply(deadline=60), "done", "kept")
+    assert (site.apply().writes, site.changes(), site.plan().warnings) == (0, {}, ())
+    runs(peers, site)
+    (claim,) = until(
+        lambda: [each for each in ask(peers, site, "resourceclaims") if each["status"].get("allocation")]
+    )
+    (result,) = claim["status"]["allocation"]["devices"]["results"]
+    assert result == {"request": "gpu", "driver": GPU, "pool": own, "device": "gpu-0"}
+    pods = {pod["metadata"]["name"]: pod for pod in ask(peers, site, "pods")}
+    assert pods["nvidia-smi"]["spec"]["nodeName"] == own
+
+
+def test_a_slice_that_goes_is_told(site: SiteFile, peers: Peers) -> None:
+    own = site.given["site"]
+    publish(peers, site)
+    all_are(site.apply(deadline=60), "done", "kept")
+    peers.kubectl("delete", "resourceslice", own)
+    (warned,) = site.plan().warnings
+    assert f"GPUs can't be claimed, as their nodes have no ResourceSlice of them: {own}" in str(
+        warned.problem
+    )
+    site.given["gpu_operator"]["gpus"]["metrics"] = "false"
+    assert f"{own} has no ResourceSlice yet" in endings(site.apply(deadline=12))[KEY]
