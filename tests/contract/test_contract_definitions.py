@@ -15,7 +15,13 @@ from bfinfra.model.mark import Mark
 
 CRD_API = "apiextensions.k8s.io/v1"
 RBAC = "rbac.authorization.k8s.io"
-PLURALS = {"MPIJob": "mpijobs", "Queue": "queues", "ClusterPolicy": "clusterpolicies"}
+PLURALS = {
+    "MPIJob": "mpijobs",
+    "Queue": "queues",
+    "ClusterPolicy": "clusterpolicies",
+    "GPUCluster": "gpuclusters",
+    "NVIDIADriver": "nvidiadrivers",
+}
 FREE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 

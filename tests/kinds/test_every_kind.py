@@ -9,23 +9,10 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from dataclasses import replace
 
 import pytest
-from contract import reach
-from kinds.lifecycle import (
-    EXAMPLES,
-    KILLED,
-    apply,
-    drift,
-    endings,
-    kill_at,
-    made,
-    plan,
-    run_context,
-    unhurried,
-    world,
-)
+from kinds.lifecycle import EXAMPLES, unhurried
+from kinds.whole_life import lives, survives
 
 import bfinfra
 import bfinfra.kinds as registry
@@ -33,12 +20,10 @@ from bfinfra.engine.rights import places
 from bfinfra.kinds import cluster_locator, names
 from bfinfra.kinds.cluster.workload.decide import RESOURCES
 from bfinfra.model.document import Document
-from bfinfra.model.events import StepBegun
 from bfinfra.model.kind import Source
-from bfinfra.model.refs import Key, kinds_named
+from bfinfra.model.refs import kinds_named
 from bfinfra.model.rights import CLUSTERS, VCENTER
 
-ASKED = reach.asked()
 every_kind = pytest.mark.parametrize("kind", names())
 lived_through = pytest.mark.parametrize("kind", unhurried(names()))
 
@@ -74,78 +59,14 @@ def test_kinds_on_linux_machines_come_after_the_virtual_machines_that_they_are_o
 
 @lived_through
 def test_it_applies_agrees_and_goes_without_a_trace_and_asks_what_the_contract_suite_asks(kind, sandbox):
-    asked: set[str] = set()
-    before, path, context = (
-        world(sandbox),
-        EXAMPLES[kind],
-        replace(run_context(sandbox), middleware=(reach.noting(asked),)),
-    )
-    steps = steps_of(plan(path, sandbox))
-    started: set[tuple[Key, str]] = set()
-    first = apply(
-        path,
-        sandbox,
-        context=context,
-        on_event=lambda event: (
-            started.add((event.key, event.title)) if isinstance(event, StepBegun) else None
-        ),
-    )
-    assert made(first), endings(first)
-    assert started - {(key, step.title()) for key, step in steps} == set(), (
-        "apply takes a step that its plan did not show"
-    )
-    made_by = sandbox.tally()["written"]
-    kubeconfigs(path, sandbox, context)
-    again = apply(path, sandbox)
-    assert set(endings(again).values()) == {"kept"}
-    checked = drift(path, sandbox)
-    assert (checked.found, checked.unreadable) == ((), {})
-    steps += steps_of(plan(path, sandbox, destroy=True))
-    assert sandbox.tally()["written"] == made_by
-    gone = apply(path, sandbox, context=context, destroy=True)
-    assert made(gone), endings(gone)
-    assert world(sandbox) == before
-    assert asked - ASKED == set()
-    for key, step in steps:
-        assert type(step) in registry.kind(key.kind).step_types, key
-        assert step.title() and "{" not in step.title(), key
+    lives(EXAMPLES[kind], sandbox)
 
 
 @pytest.mark.thorough("namespace", "virtual_machine")
 @lived_through
 def test_killed_amid_each_way_it_is_finished_by_the_next_run(kind, sandbox, tmp_path):
     """`script/torture crash` strikes before and after each write; here after one amid each way."""
-    before, path = world(sandbox), EXAMPLES[kind]
-    assert made(apply(path, sandbox))
-    whole, made_by = world(sandbox), sandbox.tally()["written"]
-    assert made(apply(path, sandbox, destroy=True))
-    gone_by = sandbox.tally()["written"] - made_by
-    sandbox.reset()
-    killed(path, sandbox, made_by, tmp_path / "state")
-    finished = apply(path, sandbox)
-    assert made(finished), endings(finished)
-    assert world(sandbox) == whole
-    killed(path, sandbox, gone_by, tmp_path / "state", destroy=True)
-    finished = apply(path, sandbox, destroy=True)
-    assert made(finished), endings(finished)
-    assert world(sandbox) == before
-
-
-def kubeconfigs(path, sandbox, context):
-    site = bfinfra.load(path, sandbox=sandbox)
-    for key in site.resources:
-        if key.kind in cluster_locator.CLUSTERS:
-            bfinfra.kubeconfig(site, str(key), context=context)
-
-
-def killed(path, sandbox, writes, state, **how):
-    """In the middle of what it writes, if it writes."""
-    if writes:
-        assert kill_at(path, sandbox, (writes + 1) // 2, "after", state, **how) == KILLED
-
-
-def steps_of(found):
-    return [(item.key, step) for item in found.pending for step in item.steps]
+    survives(EXAMPLES[kind], sandbox, tmp_path / "state")
 
 
 @every_kind

@@ -94,7 +94,10 @@ def publish(peers: Peers, site: SiteFile, driver: str = GPU) -> None:
 def runs(peers: Peers, site: SiteFile) -> None:
     """The pod of the Job with nvidia-smi, on the node; kwok ends Jobs at once."""
     own = site.given["site"]
-    template, job = yaml.safe_load_all((SPECS / "manifests/nvidia-smi-dra.yaml").read_text())
+    template, job = (
+        yaml.safe_load((SPECS / f"manifests/{each}.yaml").read_text())
+        for each in ("one-gpu", "nvidia-smi-dra")
+    )
     pod = job["spec"]["template"]["spec"]
     pod["nodeSelector"] = {"kubernetes.io/hostname": own}
     pod["tolerations"].append({"key": own, "operator": "Exists"})

@@ -45,6 +45,7 @@ FEWER_DO = [
     ("tanzu_cluster", Use.PLAN),
     ("token_secret", Use.PLAN),
     ("workload", Use.WATCH),
+    ("gpu_operator by claims", Use.APPLY),
 ]
 
 
@@ -66,6 +67,7 @@ FEW = [
     ("token_secret", Use.APPLY, "create secrets"),
     ("workload", Use.DESTROY, "delete configmaps"),
     ("workload", Use.WATCH, "watch jobs.batch"),
+    ("gpu_operator by claims", Use.PLAN, "list resourceslices.resource.k8s.io"),
 ]
 
 

@@ -59,10 +59,10 @@ def names(world: Running) -> list[str]:
 
 def test_the_kubeconfig_leads_to_the_cluster_as_the_world_describes_it(sandbox: Running) -> None:
     with administrator(sandbox) as api:
-        assert client.VersionApi(api).get_code().git_version == "v1.27.3"
+        assert client.VersionApi(api).get_code().git_version == "v1.34.1"
         nodes = client.CoreV1Api(api).list_node().items
         assert [each.metadata.name for each in nodes] == ["other-0", "other-1"]
-        assert {each.status.node_info.kubelet_version for each in nodes} == {"v1.27.3"}
+        assert {each.status.node_info.kubelet_version for each in nodes} == {"v1.34.1"}
 
 
 def test_only_its_owner_reads_the_kubeconfig_and_no_other_token_gets_in(sandbox: Running) -> None:

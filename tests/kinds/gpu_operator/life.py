@@ -14,3 +14,14 @@ OBJECTS = (
 )
 
 LIFE = Life(drifts=(lambda sandbox: take_labels_off(sandbox, *OBJECTS),), reads_inside=True, hidden=OBJECTS)
+
+GROUP = "/apis/nvidia.com/v1alpha1"
+BY_CLAIMS = (*OBJECTS[:-1], f"{GROUP}/gpuclusters", f"{GROUP}/nvidiadrivers")
+VARIANTS = {
+    "gpu_operator by claims": Life(
+        example=(("/gpu-operator]", "/gpu-operator-dra]"), ("metrics: true", "metrics: true, allocate: dra")),
+        drifts=(lambda sandbox: take_labels_off(sandbox, *BY_CLAIMS),),
+        reads_inside=True,
+        hidden=BY_CLAIMS,
+    )
+}

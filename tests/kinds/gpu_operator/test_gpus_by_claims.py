@@ -51,7 +51,10 @@ def waits(site: Site) -> str:
 
 def runs(cluster: Any, name: str, **wanted: Any) -> None:
     """The Job with nvidia-smi under another name, whose claim asks for these devices."""
-    template, job = yaml.safe_load_all((SPECS / "manifests/nvidia-smi-dra.yaml").read_text())
+    template, job = (
+        yaml.safe_load((SPECS / f"manifests/{each}.yaml").read_text())
+        for each in ("one-gpu", "nvidia-smi-dra")
+    )
     template["metadata"] |= {"name": name, "namespace": "default"}
     template["spec"]["spec"]["devices"]["requests"][0]["exactly"] |= wanted
     pod = job["spec"]["template"]["spec"]

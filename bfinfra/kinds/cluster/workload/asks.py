@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from bfinfra.kinds.capabilities import FLEXDIRECT, LISTS, claim, gpus, image, on_nodes, secret
+from bfinfra.kinds.capabilities import FLEXDIRECT, LISTS, NVIDIA, claim, gpus, image, on_nodes, secret
 from bfinfra.kinds.cluster.workload.manifests import Manifest, leaves
 from bfinfra.model.order import Capability, Specs
 
@@ -24,9 +24,11 @@ AMOUNTS, CONTAINERS = ("limits", "requests"), ("containers", "initContainers")
 
 
 def of_pod(pod: Manifest, space: str, cluster: str, site: Specs) -> Iterator[Capability]:
-    """The extended resources, images, Secrets, claims and FlexDirect that a pod's spec asks for. `space`: its
-    namespace.
+    """The extended resources, devices, images, Secrets, claims and FlexDirect that a pod's spec asks for.
+    `space`: its namespace.
     """
+    if pod.get("resourceClaims"):
+        yield from gpus(NVIDIA, cluster, site)
     for above, field, value in leaves(pod):
         if above in AMOUNTS and "/" in field:
             yield from gpus(field, cluster, site)

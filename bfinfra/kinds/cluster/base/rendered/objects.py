@@ -75,6 +75,9 @@ BESIDE_PODS = (
     "Role",
     "RoleBinding",
     "Service",
+    "DeviceClass",
+    "ResourceClaim",
+    "ResourceClaimTemplate",
 )
 PRECIOUS = frozenset({"PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition"})
 """Types whose deletion deletes data, or objects of others."""

@@ -55,8 +55,9 @@ def _hindrances(each: Id, obj: Object) -> Iterator[str]:
         ready, error = found.get("Ready"), found.get("Error") or {}
         if ready is not None and ready.get("status") != "True":
             # NVIDIA's operator has what hinders it in a condition of its own
-            why = ready.get("message") or (error.get("message") if error.get("status") == "True" else "")
-            yield safe(why or ready.get("reason") or "it isn't ready yet", 200)
+            hindered = error.get("message") if error.get("status") == "True" else None
+            why = ready.get("message") or hindered or ready.get("reason")
+            yield safe(why or "it isn't ready yet", 200)
 
 
 def _true(obj: Object, condition: str, otherwise: str) -> Iterator[str]:
