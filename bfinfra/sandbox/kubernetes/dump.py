@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from bfinfra.sandbox.kubernetes.objects import Object
+from bfinfra.sandbox.kubernetes.objects import Object, dig
 from bfinfra.sandbox.kubernetes.store import Store
 
 HIDDEN = {
@@ -61,7 +61,29 @@ def _named(thing: Object) -> Object:
     )
     if owner and thing["kind"] == "Pod":
         thing = {**thing, "metadata": {**metadata, "name": f"{owner}-*"}}
+    if thing["kind"] in ("ResourceClaim", "ResourceSlice") and metadata.get("generateName"):
+        thing = {**thing, "metadata": {**metadata, **_claim(metadata)}}
+    if users := dig(thing, "status", "reservedFor"):
+        thing = {
+            **thing,
+            "status": {**thing["status"], "reservedFor": [{**each, "name": "*"} for each in users]},
+        }
+    if made := dig(thing, "status", "resourceClaimStatuses"):
+        known = [{**each, "resourceClaimName": "*"} for each in made]
+        thing = {**thing, "status": {**thing["status"], "resourceClaimStatuses": known}}
     return {**thing, "data": "*"} if thing.get("type") in GENERATED else thing
+
+
+def _claim(metadata: Object) -> Object:
+    """The names of an object that has a generated one, after that of a pod which may be generated too."""
+    owners = metadata.get("ownerReferences") or []
+    if any(each["kind"] == "Pod" for each in owners):
+        return {
+            "name": "*",
+            "generateName": "*",
+            "ownerReferences": [{**each, "name": "*"} for each in owners],
+        }
+    return {"name": f"{metadata['generateName']}*"}
 
 
 def _bare(thing: object) -> Any:
