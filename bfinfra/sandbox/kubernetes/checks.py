@@ -51,7 +51,7 @@ def check_name(resource: Resource, name: str) -> None:
 def validate(target: Target, before: Object | None, after: Object) -> None:
     """Refuse (422) an object that its kind doesn't allow."""
     resource = target.resource
-    if target.subresource:
+    if target.subresource and not (resource.custom and target.subresource == "status"):
         return
     if resource.custom:
         causes = list(schema_causes(resource.type, after))

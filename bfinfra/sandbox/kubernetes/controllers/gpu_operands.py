@@ -195,8 +195,9 @@ def conditions(now: float, *, ready: bool, reason: str, message: str) -> list[Ob
     when = stamp(now)
     good, bad = (reason, message) if ready else ("Error", ""), ("Ready", "") if ready else (reason, message)
     return [
-        condition("Ready", status=ready, when=when, reason=good[0], message=good[1]),
-        condition("Error", status=not ready, when=when, reason=bad[0], message=bad[1]),
+        # with an empty message too, which the definitions require
+        {**condition("Ready", status=ready, when=when, reason=good[0]), "message": good[1]},
+        {**condition("Error", status=not ready, when=when, reason=bad[0]), "message": bad[1]},
     ]
 
 
