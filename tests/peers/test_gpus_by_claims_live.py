@@ -5,6 +5,7 @@ pods; what NVIDIA's operator and its DRA driver would write is written by the te
 from __future__ import annotations
 
 import json
+import os
 import threading
 import uuid
 from collections.abc import Iterator
@@ -13,10 +14,14 @@ from typing import Any
 
 import pytest
 import yaml
+from chart_archive import archive
 from peers.found import Peers
 from peers.site_files import SPECS, SiteFile, all_are, endings
 from waiting import until
 
+from bfinfra.backends.helm import Capabilities
+from bfinfra.kinds.cluster.gpu_operator.kind import GpuOperator
+from bfinfra.kinds.cluster.gpu_operator.spec import Spec
 from bfinfra.sandbox.kubernetes.nvidia import Gpus
 from bfinfra.sandbox.kubernetes.nvidia_dra import devices, resource_slice
 
@@ -127,6 +132,28 @@ def test_an_apply_waits_for_the_slice_and_a_pod_gets_the_gpu(site: SiteFile, pee
     assert result == {"request": "gpu", "driver": GPU, "pool": own, "device": "gpu-0"}
     pods = {pod["metadata"]["name"]: pod for pod in ask(peers, site, "pods")}
     assert pods["nvidia-smi"]["spec"]["nodeName"] == own
+
+
+def test_a_chart_that_asks_for_claims_is_rendered_for_a_cluster_that_is_not_there(
+    peers: Peers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{peers.bin}:{os.environ['PATH']}")
+    template = """{{ if not (.Capabilities.APIVersions.Has "resource.k8s.io/v1/DeviceClass") }}
+{{ fail "no claims" }}{{ end }}
+apiVersion: nvidia.com/v1alpha1
+kind: GPUCluster
+metadata: {name: gpu-cluster}
+spec: {draDriver: {}}
+"""
+    chart = {"Chart.yaml": "apiVersion: v2\nname: demo\nversion: 1.0.0\n", "templates/a.yaml": template}
+    digest = archive(tmp_path / "demo.tgz", {f"demo/{name}": text for name, text in chart.items()})
+    given = {"cluster": "k", "chart": {"file": str(tmp_path / "demo.tgz"), "digest": digest}}
+    spec = Spec.model_validate({**given, "allocate": "dra"})
+    for known in (Capabilities(), Capabilities("v1.34.1", ("resource.k8s.io/v1/DeviceClass",))):
+        found = GpuOperator.render("gpus", spec, known, "default", lambda *_: None)
+        assert [each.kind for each in found.manifests] == ["GPUCluster"]
+    with pytest.raises(ValueError, match="no claims"):
+        GpuOperator.render("gpus", spec, Capabilities("v1.34.1"), "default", lambda *_: None)
 
 
 def test_a_slice_that_goes_is_told(site: SiteFile, peers: Peers) -> None:

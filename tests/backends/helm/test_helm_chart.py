@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
-import tarfile
-from collections.abc import Mapping
-from pathlib import Path
-
 import pytest
+from chart_archive import archive
 
 from bfinfra.backends.helm import asked_of, merged, read, typed
 from bfinfra.backends.helm.chart import defaults_of
@@ -18,15 +13,6 @@ TEMPLATE = """{{ if .Capabilities.APIVersions.Has "monitoring.coreos.com/v1/Serv
 {{ if (.Capabilities.APIVersions.Has "policy/v1") }}"""
 DEFAULTS = 'replicas: 1\nimage: {tag: "1.9"}\nlimits: {ratio: 0.5}\nargs: [a]\n'
 FILES = {"demo/Chart.yaml": "name: demo\n", "demo/values.yaml": DEFAULTS, "demo/templates/a.yaml": TEMPLATE}
-
-
-def archive(path: Path, files: Mapping[str, str]) -> str:
-    with tarfile.open(path, "w:gz") as made:
-        for name, text in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(text)
-            made.addfile(info, io.BytesIO(text.encode()))
-    return f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
 
 
 def test_what_its_templates_ask_of_a_cluster_is_found_by_name(tmp_path):

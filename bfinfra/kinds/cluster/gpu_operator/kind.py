@@ -50,6 +50,7 @@ from bfinfra.model.step import Step
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import ClusterClient
 
+CLAIMS = ("resource.k8s.io/v1", "resource.k8s.io/v1/DeviceClass")
 ENFORCED = "pod-security.kubernetes.io/enforce"
 
 
@@ -67,7 +68,7 @@ class GpuOperator(FromFilesOrChart[Spec]):
         name: str, spec: Spec, capabilities: Capabilities, namespace: str, of: Namespaced
     ) -> Rendering:
         """The objects of its chart or files, with its settings. Raises SecretMissing."""
-        found = documents_of(name, spec, capabilities, namespace)
+        found = documents_of(name, spec, _with_claims(spec, capabilities), namespace)
         text = spec.license.token.reveal() if spec.license else ""
         return rendering(with_settings(found, spec, text), namespace, (spec.skip_hooks, spec.run_hooks), of)
 
@@ -179,6 +180,15 @@ class GpuOperator(FromFilesOrChart[Spec]):
             if at:
                 found["metadata"]["annotations"][WRITTEN] = at
         return found
+
+
+def _with_claims(spec: Spec, capabilities: Capabilities) -> Capabilities:
+    """A cluster that isn't there yet, with the API of claims: NVIDIA's chart asks for it, and a cluster that
+    doesn't serve it is refused.
+    """
+    if spec.allocate != "dra" or capabilities.version:
+        return capabilities
+    return Capabilities(apis=(*capabilities.apis, *CLAIMS))
 
 
 def _check_level(client: ClusterClient, spec: Spec, needs: Mapping[Key, ResolvedRef], namespace: str) -> None:
