@@ -56,8 +56,8 @@ def _hindrances(each: Id, obj: Object) -> Iterator[str]:
         if ready is not None and ready.get("status") != "True":
             # NVIDIA's operator has what hinders it in a condition of its own
             hindered = error.get("message") if error.get("status") == "True" else None
-            why = ready.get("message") or hindered or ready.get("reason")
-            yield safe(why or "it isn't ready yet", 200)
+            said = ready.get("message") or hindered or ready.get("reason")
+            yield safe(said or "it isn't ready yet", 200)
 
 
 def _true(obj: Object, condition: str, otherwise: str) -> Iterator[str]:
