@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,10 @@ def test_a_job_with_a_claim_comes_after_the_operator_and_prints_its_gpu(site: Pa
     assert Key("gpu_operator", "gpus") in derived(resources)[Key("workload", "nvidia-smi")]
     done = apply(site, sandbox)
     assert made(done), endings(done)
+    before = Counter(sandbox.tally()["calls"]["kubernetes"])
     assert plan(site, sandbox).warnings == ()
+    asked = Counter(sandbox.tally()["calls"]["kubernetes"]) - before
+    assert asked["GET /apis/resource.k8s.io/v1/resourceslices"] == 1
     cluster = other(sandbox)
     (pod,) = cluster.call("GET", f"{PODS}?labelSelector=job-name=nvidia-smi")["items"]
     slices = cluster.call("GET", "/apis/resource.k8s.io/v1/resourceslices")["items"]
