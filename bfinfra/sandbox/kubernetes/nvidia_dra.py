@@ -31,13 +31,17 @@ FAMILIES = {
 
 def drivers_of(pod: Object) -> set[str]:
     """The DRA drivers that a pod's containers are."""
-    found = set()
-    for container in dig(pod, "spec", "containers", default=[]):
-        words = " ".join(
-            str(each) for each in [*(container.get("command") or []), *(container.get("args") or [])]
-        )
-        found |= {driver for program, driver in PROGRAMS.items() if program in words.split()}
-    return found
+    words = [
+        str(each)
+        for container in dig(pod, "spec", "containers", default=[])
+        for part in ("command", "args")
+        for each in container.get(part) or ()
+    ]
+    return {
+        driver
+        for program, driver in PROGRAMS.items()
+        if any(program in each and program in each.split() for each in words)
+    }
 
 
 def gpu_uuid(node: str, number: int) -> str:

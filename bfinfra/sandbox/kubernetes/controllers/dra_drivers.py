@@ -28,6 +28,8 @@ class DraDrivers:
 
     def __init__(self, loop: Loop, outside: Outside) -> None:
         self._cluster, self._outside = loop.cluster, outside
+        self._any = False
+        """Whether there was a plug-in."""
         self._found: dict[str, dict[str, list[Object]]] = {}
         """The devices that each plug-in's pod found when it started, by driver; by the pod's uid."""
 
@@ -39,6 +41,7 @@ class DraDrivers:
         if change.key == SLICES and dig(pod, "spec", "driver") in PROGRAMS.values():
             yield (NODES, "", str(dig(pod, "spec", "nodeName", default="")))
         elif change.key == PODS and (node := dig(pod, "spec", "nodeName")) and (known := drivers_of(pod)):
+            self._any = True
             if change.kind == "DELETED":
                 self._found.pop(uid_of(pod), None)
             elif runs(pod) and uid_of(pod) not in self._found:
@@ -48,7 +51,11 @@ class DraDrivers:
 
     def look(self, item: Item, thing: Object | None) -> None:
         """Publish what the plug-ins of a node found, and delete the slices of those that are gone."""
-        if thing is None or self._cluster.registry.of_kind("resource.k8s.io/v1", "ResourceSlice") is None:
+        if (
+            thing is None
+            or not self._any
+            or self._cluster.registry.of_kind("resource.k8s.io/v1", "ResourceSlice") is None
+        ):
             return
         wanted = self._wanted(item[2])
         for live in self._cluster.store.all(SLICES):
@@ -64,7 +71,7 @@ class DraDrivers:
 
     def registered(self, node: str) -> set[str]:
         """The drivers that a node's kubelet can ask for devices."""
-        return set(self._wanted(node))
+        return set(self._wanted(node)) if self._any else set()
 
     def _wanted(self, node: str) -> dict[str, list[Object]]:
         pods = [

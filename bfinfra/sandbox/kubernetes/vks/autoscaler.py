@@ -228,7 +228,8 @@ def _awaited(node: Object) -> bool:
 def _waits(pod: Object) -> bool:
     conditions = dig(pod, "status", "conditions", default=[])
     refused = any(each.get("reason") == "Unschedulable" for each in conditions)
-    return refused and not dig(pod, "spec", "nodeName") and not pod["metadata"].get("deletionTimestamp")
+    waits = refused and not dig(pod, "spec", "nodeName") and not pod["metadata"].get("deletionTimestamp")
+    return bool(waits) and not _of_daemon_set(pod)
 
 
 def _ended(pod: Object) -> bool:
