@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from kinds.lifecycle import SPECS, apply, endings, made, plan
-from kinds.whole_life import lives
+from kinds.whole_life import lives, survives
 from rights.given import other
 
 import bfinfra
@@ -42,10 +42,15 @@ def site(tmp_path: Path) -> Path:
     return path
 
 
-def test_it_lives_and_goes_without_a_trace_killed_or_not(
+def test_it_lives_and_goes_without_a_trace(site: Path, sandbox: Running) -> None:
+    lives(site, sandbox)
+
+
+@pytest.mark.thorough()
+def test_killed_amid_each_way_it_is_finished_by_the_next_run(
     site: Path, sandbox: Running, tmp_path: Path
 ) -> None:
-    lives(site, sandbox, tmp_path / "state")
+    survives(site, sandbox, tmp_path / "state")
 
 
 def test_a_job_with_a_claim_comes_after_the_operator_and_prints_its_gpu(site: Path, sandbox: Running) -> None:
