@@ -94,7 +94,8 @@ class Kubelet:
         driver of the GPUs.
         """
         node = pod["spec"]["nodeName"]
-        if why := unprepared(self._cluster, pod, self._drivers.registered(node)):
+        claims = dig(pod, "spec", "resourceClaims")
+        if claims and (why := unprepared(self._cluster, pod, self._drivers.registered(node))):
             return ("ContainerCreating", why, "")
         init = dig(pod, "spec", "initContainers", 0, "name", default="")
         if drivers_of(pod) and init and not self._outside.gpus(node).count:
