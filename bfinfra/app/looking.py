@@ -58,10 +58,12 @@ class Looking:
 
     def _read(self, touched: set[Key], kinds: frozenset[str]) -> bool:
         """Read these resources and kinds, and follow what was not read before."""
+        if not (touched or kinds):
+            return False
         self._watched.look([key for key in touched if key.kind not in kinds])
         moved = self._watched.survey(kinds)
         self._polling.hasten(self._watched.dependants(moved))
-        if (kinds or touched) and self._follows.extend():
+        if self._follows.extend():
             moved |= self._watched.survey(self._followed)
         if decided := touched | moved:
             self._watched.decide(decided)

@@ -23,13 +23,13 @@ from torture.counting import Effort
 PARTS = sorted(each.name for each in pkgutil.iter_modules(parts.__path__))
 
 
-def run(part: str, *, share: bool, seed: int, only: str = "") -> page.Ran:
+def run(part: str, *, share: bool, seed: int, only: str = "", lasts: int = 0) -> page.Ran:
     """One part, its lines printed as they come."""
     module = importlib.import_module(f"torture.parts.{part}")
     began, counts = time.monotonic(), []
     with tempfile.TemporaryDirectory(prefix=f"torture-{part}-") as folder:
         os.environ["BFINFRA_STATE_HOME"] = str(Path(folder) / "state")
-        for count in module.counts(Effort(share, seed, Path(folder), only)):
+        for count in module.counts(Effort(share, seed, Path(folder), only, lasts)):
             counts.append(count)
             figures = f"  ({text})" if (text := page.figures(count)) else ""
             print(
@@ -65,6 +65,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         metavar="TEXT",
         help="only the lines that hold this text; docs/explanation/reliability.md stays as it is",
     )
+    parser.add_argument(
+        "--seconds", type=int, default=0, metavar="N", help="how long what lasts is tried: a watch of an hour"
+    )
     args = parser.parse_args(argv)
     if unknown := sorted({*args.part} - {*PARTS}):
         parser.error(f"there is no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
@@ -72,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     broken = 0
     for part in args.part or PARTS:
         print(f"{part} (seed {seed})", flush=True)
-        ran = run(part, share=args.share, seed=seed, only=args.only)
+        ran = run(part, share=args.share, seed=seed, only=args.only, lasts=args.seconds)
         broken += ran.broken
         print(f"{'':>6} {ran.seconds:.0f} s, {ran.broken} broken", flush=True)
         if args.write or not (args.share or args.only):

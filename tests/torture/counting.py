@@ -106,13 +106,14 @@ def _apart(work: Callable[[list[T], Effort], list[Count]], trials: list[T], effo
 @dataclass(frozen=True)
 class Effort:
     """`share`: only as much as CI has time for. Chance comes from `seed` alone. `folder`: the part's own,
-    empty. `only`: see `wants`.
+    empty. `only`: see `wants`. `lasts`: see `seconds`.
     """
 
     share: bool
     seed: int
     folder: Path
     only: str = ""
+    lasts: int = 0
 
     def wants(self, what: str) -> bool:
         """Whether a line is asked for: all are, but for --only TEXT those whose `what` has the text."""
@@ -127,6 +128,10 @@ class Effort:
     def number(self, whole: int, share: int) -> int:
         """How often to try."""
         return share if self.share else whole
+
+    def seconds(self, whole: int, share: int) -> int:
+        """How long a trial takes that lasts; --seconds says something else."""
+        return self.lasts or self.number(whole, share)
 
     def chance(self, what: str) -> random.Random:
         """Numbers that are the same for the same seed."""

@@ -8,9 +8,11 @@ import http.client
 import json
 import random
 import ssl
+import subprocess
 import time
 import urllib.error
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyVmomi import vim, vmodl
@@ -20,7 +22,7 @@ from bfinfra.sandbox import Running
 
 LONGEST = 60  # seconds of a task
 GIB = 1 << 30
-REFUSED = (vmodl.MethodFault, urllib.error.HTTPError)
+REFUSED = (vmodl.MethodFault, urllib.error.HTTPError, subprocess.CalledProcessError)
 """What a change raises that the server does not accept: the object is gone, runs, or is in use."""
 
 
@@ -58,16 +60,22 @@ def basic(name: str, password: str) -> dict[str, str]:
     return {"Authorization": "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()}
 
 
+@dataclass
 class Hands:
-    """Whoever changes something. `done` and `refused` count by name."""
+    """Whoever changes something. `si`: a pyVmomi session; `kubectl` runs it; `host`: the one whose settings
+    change; `done` and `refused` count by name. A server that the changes don't reach may be left out.
+    """
 
-    def __init__(self, sandbox: Running, si: Any, chance: random.Random) -> None:
-        self.si, self.chance = si, chance
-        self.rest, self.kube = Rest(sandbox), other(sandbox)
-        self.done: dict[str, int] = {}
-        self.refused: dict[str, int] = {}
+    chance: random.Random
+    si: Any = None
+    kube: Any = None
+    rest: Any = None
+    kubectl: Any = None
+    host: str = "esx1.small.test"
+    done: dict[str, int] = field(default_factory=dict)
+    refused: dict[str, int] = field(default_factory=dict)
 
-    def change(self, some: tuple[Callable[[Hands], None], ...]) -> None:
+    def change(self, some: Changes) -> None:
         """One of these changes; the next where a server does not accept it."""
         each = self.chance.choice(some)
         count = self.done
@@ -182,12 +190,12 @@ def clone(hands: Hands) -> None:
 
 
 def host_note(hands: Hands) -> None:
-    host = hands.find(vim.HostSystem, "esx1.small.test")
+    host = hands.find(vim.HostSystem, hands.host)
     host.setCustomValue("own.note", str(hands.chance.random()))
 
 
 def host_option(hands: Hands) -> None:
-    host = hands.find(vim.HostSystem, "esx1.small.test")
+    host = hands.find(vim.HostSystem, hands.host)
     value = hands.chance.choice(("vmk1", "vmk3"))
     host.configManager.advancedOption.UpdateOptions(
         [vim.option.OptionValue(key="Net.PVRDMAVmknic", value=value)]
@@ -195,7 +203,7 @@ def host_option(hands: Hands) -> None:
 
 
 def passthrough(hands: Hands) -> None:
-    host = hands.find(vim.HostSystem, "esx1.small.test")
+    host = hands.find(vim.HostSystem, hands.host)
     config = vim.host.PciPassthruConfig(id="0000:3b:00.0", passthruEnabled=hands.chance.random() < 0.5)
     host.configManager.pciPassthruSystem.UpdatePassthruConfig([config])
 
@@ -375,15 +383,20 @@ def library(hands: Hands) -> None:
     raise vmodl.fault.ManagedObjectNotFound
 
 
-FOLLOWED: tuple[Callable[[Hands], None], ...] = (
-    *(power, memory, processors, annotation, option, reservation, renamed_machine) * 2,
-    *(mark, adapter, machine_gone, clone, host_note, passthrough, cluster_option),
-    *(pool, renamed_pool, pool_gone, switch, switch_host, vlan, renamed_group, group_gone),
+Changes = tuple[Callable[[Hands], None], ...]
+IN_CLUSTERS: Changes = (
     *(labels, token, queue, settings, replicas) * 2,
     *(namespace_gone, token_gone, token_unmarked, queue_gone),
 )
+"""Changes of objects in a Kubernetes cluster, all of which it reports."""
+FOLLOWED: Changes = (
+    *(power, memory, processors, annotation, option, reservation, renamed_machine) * 2,
+    *(mark, adapter, machine_gone, clone, host_note, passthrough, cluster_option),
+    *(pool, renamed_pool, pool_gone, switch, switch_host, vlan, renamed_group, group_gone),
+    *IN_CLUSTERS,
+)
 """Changes that servers report."""
-READ_AT_INTERVALS: tuple[Callable[[Hands], None], ...] = (
+READ_AT_INTERVALS: Changes = (
     host_option,
     supervisor_namespace,
     supervisor_namespace_gone,
@@ -396,4 +409,4 @@ READ_AT_INTERVALS: tuple[Callable[[Hands], None], ...] = (
 def hands(sandbox: Running, chance: random.Random) -> Iterator[Hands]:
     """Hands with a session of their own."""
     with administrator(sandbox) as si:
-        yield Hands(sandbox, si, chance)
+        yield Hands(chance, si, other(sandbox), Rest(sandbox))

@@ -99,14 +99,19 @@ def interruption(sandbox: Running, si: Any, chance: random.Random) -> str:
     name, api, method, what, do = chance.choice(INTERRUPTIONS)
     match name:
         case "sessions ended":
-            manager = si.content.sessionManager
-            own = manager.currentSession.key
-            if others := [each.key for each in manager.sessionList if each.key != own]:
-                manager.TerminateSession(others)
+            sessions_ended(si)
         case _:
             times = chance.choice((1, 1, 3))
             sandbox.faults({"api": api, "method": method, "object": what, "nth": 1, "times": times, "do": do})
     return name
+
+
+def sessions_ended(si: Any) -> None:
+    """Every session of vCenter but this one."""
+    manager = si.content.sessionManager
+    own = manager.currentSession.key
+    if others := [each.key for each in manager.sessionList if each.key != own]:
+        manager.TerminateSession(others)
 
 
 WAIT = "WaitForUpdatesEx"

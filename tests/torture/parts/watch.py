@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from kinds.lifecycle import apply, endings, made
@@ -97,7 +97,7 @@ def followed(count: Count, line: str, turn: int, folder: Path, effort: Effort) -
 def change(
     count: Count,
     line: str,
-    some: tuple[Callable[[hands.Hands], None], ...],
+    some: hands.Changes,
     sandbox: Running,
     chance: random.Random,
 ) -> None:
@@ -136,7 +136,7 @@ def quiet(effort: Effort) -> Count:
     with count.uncounted(), sandbox_of(DEMO, effort.folder, pace=0.01) as sandbox:
         undisturbed(DEMO, sandbox)
         with watching(DEMO.site, sandbox, OFTEN) as heard:
-            for second in range(effort.number(3600, 3)):
+            for second in range(effort.seconds(3600, 3)):
                 with count.trial(f"second {second}"):
                     if second % 30 == 29:
                         sandbox.expire()
