@@ -59,7 +59,7 @@ def nothing_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     one.
     """
     monkeypatch.setattr(redact, "_heads", {})
-    monkeypatch.setattr(redact, "_known", set())
+    monkeypatch.setattr(redact, "_known", {})
 
 
 @pytest.fixture(scope="session")

@@ -229,12 +229,12 @@ class _Outermost(httpx2.BaseTransport):
                 server=self._server,
                 next="this is a defect of bfinfra; please report it",
             )
-        hide(request.headers.get("authorization", "").partition(" ")[2])
+        _hide_entry(request.headers)
         with translated():
             response = self._inner.handle_request(request)
         self._transport.met.add(self._server)
         for cookie in response.headers.get_list("set-cookie"):
-            hide(cookie.partition(";")[0].partition("=")[2].strip('"'))
+            hide(cookie.partition(";")[0].partition("=")[2].strip('"'), passing=True)
         if (
             not self._public
             and response.status_code in REDIRECTS
@@ -251,6 +251,13 @@ class _Outermost(httpx2.BaseTransport):
     def close(self) -> None:
         self._transport.forget(self)
         self._inner.close()
+
+
+def _hide_entry(headers: httpx2.Headers) -> None:
+    """By what a request enters, at each request: what is in use stays hidden."""
+    hide(headers.get("authorization", "").partition(" ")[2], passing=True)
+    for cookie in headers.get("cookie", "").split(";"):
+        hide(cookie.partition("=")[2].strip().strip('"'), passing=True)
 
 
 class WriteRefused(RemoteError):

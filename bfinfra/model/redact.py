@@ -17,24 +17,52 @@ from urllib.parse import quote, quote_plus
 SHOWN = "[secret]"
 SHORTEST = 6  # characters; shorter values also occur in other text
 LINE = 16  # characters from which a line of a longer secret is hidden by itself
+MOST = 500  # passing values that stay hidden, so that what runs for months does not grow
 
 _heads: dict[str, tuple[str, ...]] = {}
 """The forms of all hidden values by their first letters, the longest first, so that none is cut by a shorter
 one.
 """
-_known: set[str] = set()
+_known: dict[str, bool] = {}
+"""Every hidden value, and whether it is passing, in the order in which they were last used."""
 _lock = threading.Lock()
 
 
-def hide(value: str) -> str:
-    """Never show the value from now on. Returns it."""
-    if value not in _known and len(value) >= SHORTEST:
+def hide(value: str, *, passing: bool = False) -> str:
+    """Never show the value from now on. Returns it. `passing`: a session or a token that a server hands out;
+    of these the ones used last stay hidden, the others have expired.
+    """
+    if len(value) >= SHORTEST and _known.get(value) is not False:
         with _lock:
-            for form in {form for part in _parts(value) for form in forms(part) if len(form) >= SHORTEST}:
-                alike = {form, *_heads.get(form[:SHORTEST], ())}
-                _heads[form[:SHORTEST]] = tuple(sorted(alike, key=len, reverse=True))
-            _known.add(value)
+            before = _known.pop(value, None)
+            _known[value] = passing and before is not False
+            if before is None:
+                _add(_heads, value)
+                _forget()
     return value
+
+
+def _add(heads: dict[str, tuple[str, ...]], value: str) -> None:
+    for form in {form for part in _parts(value) for form in forms(part) if len(form) >= SHORTEST}:
+        alike = {form, *heads.get(form[:SHORTEST], ())}
+        heads[form[:SHORTEST]] = tuple(sorted(alike, key=len, reverse=True))
+
+
+def _forget() -> None:
+    """Drop the passing values that were not used for longest, many at a time: the others' forms are made
+    anew.
+    """
+    passing = [value for value, passes in _known.items() if passes]
+    if len(passing) < MOST + MOST // 8:
+        return
+    for value in passing[:-MOST]:
+        del _known[value]
+    heads: dict[str, tuple[str, ...]] = {}
+    for value in _known:
+        _add(heads, value)
+    _heads.update(heads)  # first what stays: others read it meanwhile
+    for head in [head for head in _heads if head not in heads]:
+        del _heads[head]
 
 
 def redact(text: str) -> str:

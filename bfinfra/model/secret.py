@@ -56,9 +56,12 @@ class Secret:
 
     def reveal(self) -> str:
         """The value, without one trailing newline of a file or a command's output. Raises SecretMissing."""
-        return hide(self._read())
+        return hide(self.document())
 
-    def _read(self) -> str:
+    def document(self) -> str:
+        """The same of a file in which only parts are secret: whoever reads it hides these. To hide all of a
+        kubeconfig takes a hundred times its size. Raises SecretMissing.
+        """
         read = {
             "env": self._from_env,
             "file": self._from_file,

@@ -65,6 +65,22 @@ def test_a_value_too_short_to_distinguish_from_other_text_stays():
     assert redact.redact("abc") == "abc"
 
 
+def test_tokens_that_passed_long_ago_are_forgotten_and_nothing_else(monkeypatch):
+    monkeypatch.setattr(redact, "MOST", 8)
+    hide("a-password-that-stays")
+    hide("in-use-before", passing=True)
+    hide("a-password-and-token")
+    hide("a-password-and-token", passing=True)
+    for number in range(1000):
+        hide(f"token-number-{number:04}", passing=True)
+        hide("in-use-before", passing=True)
+    kept = "a-password-that-stays in-use-before a-password-and-token token-number-0999"
+    assert redact.redact(kept) == " ".join([redact.SHOWN] * 4)
+    assert redact.redact("token-number-0001") == "token-number-0001"
+    assert len(redact._known) <= 2 + 8 + 2
+    assert len(redact._heads) < 200 * len(redact._known)
+
+
 def test_a_secret_is_hidden_once_it_was_revealed():
     Secret("env", "P", Sources(env={"P": VALUE})).reveal()
     assert Problem(f"wrong: {VALUE}", why=json.dumps(VALUE), next=VALUE) == Problem(

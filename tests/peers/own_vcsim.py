@@ -17,10 +17,12 @@ WORLD = (
 
 
 @contextmanager
-def started(peers: Peers) -> Iterator[Peers]:
-    """The peers with a vcsim that runs for as long as it is needed: a second or less until it serves."""
+def started(peers: Peers, *words: str) -> Iterator[Peers]:
+    """The peers with a vcsim that runs for as long as it is needed: a second or less until it serves. `words`:
+    further ones of its command line.
+    """
     account = ("-username", USER.partition("@")[0], "-password", peers.password)
-    command = [str(peers.bin / "vcsim"), "-l", "127.0.0.1:0", *WORLD, *account]
+    command = [str(peers.bin / "vcsim"), "-l", "127.0.0.1:0", *WORLD, *words, *account]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
             assert process.stdout is not None

@@ -22,7 +22,11 @@ from bfinfra.sandbox import Running
 
 LONGEST = 60  # seconds of a task
 GIB = 1 << 30
-REFUSED = (vmodl.MethodFault, urllib.error.HTTPError, subprocess.CalledProcessError)
+class NotDone(Exception):
+    """A program says that it could not change something."""
+
+
+REFUSED = (vmodl.MethodFault, urllib.error.HTTPError, subprocess.CalledProcessError, NotDone)
 """What a change raises that the server does not accept: the object is gone, runs, or is in use."""
 
 
@@ -62,7 +66,7 @@ def basic(name: str, password: str) -> dict[str, str]:
 
 @dataclass
 class Hands:
-    """Whoever changes something. `si`: a pyVmomi session; `kubectl` runs it; `host`: the one whose settings
+    """Whoever changes something. `si`: a pyVmomi session; `govc` and `kubectl` run these; `host`: the one whose settings
     change; `done` and `refused` count by name. A server that the changes don't reach may be left out.
     """
 
@@ -70,6 +74,7 @@ class Hands:
     si: Any = None
     kube: Any = None
     rest: Any = None
+    govc: Any = None
     kubectl: Any = None
     host: str = "esx1.small.test"
     done: dict[str, int] = field(default_factory=dict)

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 from kinds.lifecycle import EVERYTHING, SPECS
 from peers.site_files import RETRY, RUN_CONTEXT, all_are
+from torture.own_cluster import Cluster
 from torture.hands import IN_CLUSTERS, QUEUE, Hands, replicas
 
 import bfinfra
@@ -56,6 +57,14 @@ def applied(site: Path) -> None:
 def drift(site: Path) -> Report:
     """What a fresh check says."""
     return bfinfra.drift(bfinfra.load(site), context=RUN_CONTEXT)
+
+
+def cleared(cluster: Cluster) -> None:
+    """Nothing is left of what has the names of the site's objects."""
+    quietly = ("--ignore-not-found", "--wait=true", "--timeout=50s")
+    cluster.kubectl("delete", "namespace", "training", *quietly)
+    cluster.kubectl("delete", "secrets,configmaps", "--all", "-n", "default", *quietly)
+    cluster.kubectl("delete", "crd", "queues.sched.example.com", *quietly)
 
 
 def relabelled(hands: Hands) -> None:

@@ -8,7 +8,7 @@ import random
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,10 +75,15 @@ def words(report: Report) -> Counter[str]:
 
 def checked(path: Path, sandbox: Running, folder: Path) -> Report:
     """What `drift` finds, on a machine of its own."""
+    return elsewhere(folder, lambda: drift(path, sandbox))
+
+
+def elsewhere(folder: Path, check: Callable[[], Report]) -> Report:
+    """What it finds on a machine of its own."""
     before = os.environ["BFINFRA_STATE_HOME"]
     os.environ["BFINFRA_STATE_HOME"] = str(folder / "check")
     try:
-        return drift(path, sandbox)
+        return check()
     finally:
         os.environ["BFINFRA_STATE_HOME"] = before
 

@@ -28,7 +28,7 @@ def enter(folder: Path = FOLDER, env: Mapping[str, str] = os.environ) -> Access:
             why="KUBERNETES_SERVICE_HOST is not set",
             next="give a kubeconfig with --kubeconfig FILE",
         )
-    token = hide(_text(folder / "token").strip())
+    token = hide(_text(folder / "token").strip(), passing=True)
     return Access(
         f"https://{f'[{host}]' if ':' in host else host}:{port}",
         Trust(ca_pem=_text(folder / "ca.crt")),

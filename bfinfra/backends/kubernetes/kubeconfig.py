@@ -28,6 +28,7 @@ CLUSTER_KEYS = {
     "proxy-url": "",
     "tls-server-name": "",
 }
+SECRET_KEYS = ("token", "password", "client-key-data")
 USER_KEYS = {
     "exec": "it would run a program that the file names",
     "auth-provider": "it would run a plug-in",
@@ -43,7 +44,7 @@ def read(secret: Secret, context: str = "") -> Access:
     can't be used; SecretMissing.
     """
     folder = secret.sources.path(str(secret.target)).parent if secret.way == "file" else None
-    config = _parse(secret.reveal(), secret)
+    config = _parse(secret.document(), secret)
     name = context or config.get("current-context")
     if not name:
         raise _refusal(secret, "it has no current-context", "write context: with one of its contexts")
@@ -75,7 +76,17 @@ def _parse(text: str, secret: Secret) -> Mapping[str, Any]:
         raise _refusal(secret, str(error), "check the reference") from None
     if not isinstance(config, dict) or config.get("kind") != "Config":
         raise _refusal(secret, "it is not of kind Config", "check the reference")
+    _hide(config)
     return config
+
+
+def _hide(config: Mapping[str, Any]) -> None:
+    """By what all of its users enter."""
+    users = config.get("users")
+    for each in users if isinstance(users, list) else ():
+        user = each.get("user") if isinstance(each, dict) else None
+        for name in SECRET_KEYS if isinstance(user, dict) else ():
+            hide(str(user.get(name) or ""), passing=name == "token")
 
 
 def _named(
@@ -116,7 +127,7 @@ def _token(user: Mapping[str, object], folder: Path | None, secret: Secret) -> s
         raise _refusal(
             secret, "its token has characters that a token can't have", "create the kubeconfig again"
         )
-    return hide(token)
+    return hide(token, passing=True)
 
 
 def _material(entry: Mapping[str, object], name: str, folder: Path | None, secret: Secret) -> str:

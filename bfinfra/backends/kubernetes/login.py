@@ -43,7 +43,7 @@ def enter(
     )
     with transport.client(f"https://{endpoint.server}", trust, extra_pem=pem) as client:
         answer = _post(client, credentials(settings, before=PASSWORD), request, endpoint)
-    token = hide(_text(answer, "session_id", endpoint))
+    token = hide(_text(answer, "session_id", endpoint), passing=True)
     if not endpoint.guest:
         return Access(f"https://{host}:{SUPERVISOR_PORT}", trust, pem, token, expires=expiry(token))
     return Access(

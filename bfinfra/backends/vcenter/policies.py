@@ -137,7 +137,7 @@ def _manager(content: vim.ServiceInstanceContent) -> Any:
 
     main = refs.stub(content)
     cookie = (main.http.cookies.get(COOKIE) or "").strip('"')
-    hide(cookie)
+    hide(cookie, passing=True)
     stub = soap.Stub(main.http, main.server, VERSION, "/pbm", {"vcSessionCookie": cookie})
     return _types().ServiceInstance("ServiceInstance", stub).RetrieveContent().profileManager
 

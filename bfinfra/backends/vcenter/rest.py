@@ -186,4 +186,4 @@ class Rest:
         token = found.get("value") if isinstance(found, dict) else found
         if not isinstance(token, str) or not TOKEN.fullmatch(token):
             raise faults.malformed("the login's answer holds no session", self.server, type(found).__name__)
-        return hide(token)
+        return hide(token, passing=True)

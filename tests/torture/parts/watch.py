@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kinds.lifecycle import apply, endings, made
-from torture import hands
+from torture import hands, real
 from torture.counting import Count, Effort, spread
 from torture.parts.crash import undisturbed
 from torture.watching import agree, checked, interruption, watching
@@ -37,6 +37,7 @@ INTERRUPTED = "changes of any kind, with interruptions, on the sandbox"
 QUIET = f"`{DEMO.name}`, which nobody changes, watched"
 CHANGES = {INTERRUPTED: 4000, REPORTED: 3000, ANY: 3000}
 SHARE = 20
+TURNS = 10  # on real servers, of ten rounds each
 
 
 def counts(effort: Effort) -> Iterator[Count]:
@@ -47,8 +48,29 @@ def counts(effort: Effort) -> Iterator[Count]:
         if effort.wants(line)
     ]
     yield from spread(changed, trials, effort, processes=2, shares=len(trials)) if trials else ()
+    yield from on_peers(effort)
     if effort.wants(QUIET):
         yield quiet(effort)
+
+
+def on_peers(effort: Effort) -> Iterator[Count]:
+    """The lines of real servers, where they are up."""
+    lines = [each for each in (real.ON_VCSIM, real.ON_CLUSTER) if effort.wants(each)]
+    if lines and effort.peers is None:
+        print("       vcsim and kube-apiserver are not up: left out; script/peers up starts them", flush=True)
+        return
+    yield from spread(real_ones, lines, effort, processes=2, shares=len(lines)) if lines else ()
+
+
+def real_ones(lines: list[str], effort: Effort) -> list[Count]:
+    found = []
+    for line in lines:
+        count = Count(line)
+        with count.uncounted():
+            work = real.on_vcsim_ if line == real.ON_VCSIM else real.on_cluster_
+            work(count, effort, range(effort.number(TURNS, 1)))
+        found.append(count)
+    return found
 
 
 def changed(trials: list[tuple[str, int]], effort: Effort) -> list[Count]:

@@ -1,0 +1,182 @@
+"""The trials of a watch on real servers: vcsim, and a kube-apiserver of their own."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import bfinfra
+from bfinfra.model.drift import Report
+from heard import NEVER, Heard, following
+from peers.found import Peers
+from peers.site_files import RETRY, SiteFile
+from torture import hands, on_cluster, on_vcsim
+from torture.counting import Count, Effort
+from torture.on_vcsim import Collector, Vcenter
+from torture.own_cluster import Cluster, own_cluster
+from torture.watching import SmallPages, agree, elsewhere, sessions_ended
+from torture.wire import Wire, wire
+
+from bfinfra.backends.transport import Middleware
+from bfinfra.sandbox.factories.ova import make_ova
+
+ON_VCSIM = "changes by govc and pyVmomi, with interruptions, on vcsim"
+ON_CLUSTER = "changes by kubectl and HTTP, with interruptions, on kube-apiserver"
+CHANGES, ROUNDS, SHARE = 20, 10, 2  # of a round; of one server; of a share
+BROKEN_OFF = (0, 200, 2000)  # bytes of answers
+AWAY = (0.2, 2.0)  # seconds
+OFTEN = 0.1  # of the changes are followed by an interruption
+
+
+@contextmanager
+def watched(path: Path, *middleware: Middleware) -> Iterator[Heard]:
+    """A watch of the site, after its first report; nothing is read at intervals."""
+    context = bfinfra.RunContext(retry=RETRY, middleware=middleware)
+    with following(bfinfra.load(path), context, NEVER) as heard:
+        heard.next()
+        yield heard
+
+
+def on_vcsim_(count: Count, effort: Effort, turns: range) -> None:
+    """Each turn on a vcsim of its own; in the middle of it another one, which is empty, takes its place."""
+    for turn in turns:
+        folder = effort.folder / f"vcsim-{turn}"
+        folder.mkdir(parents=True)
+        make_ova(folder / "source.ova")
+        with wire(("127.0.0.1", 0)) as through, on_vcsim.vcenter(_peers(effort), folder, through) as vcenter:
+            site = on_vcsim.site_of(vcenter, folder, folder / "source.ova")
+            site.load()
+            vcenter.apply(site)
+            _turn_of_vcsim(count, effort, turn, vcenter, site)
+
+
+def _turn_of_vcsim(count: Count, effort: Effort, turn: int, vcenter: Vcenter, site: SiteFile) -> None:
+    chance, collectors = effort.chance(f"{ON_VCSIM} {turn}"), list[Collector]()
+
+    def collector(inner: object) -> Collector:
+        collectors.append(Collector(inner))  # type: ignore[arg-type]  # what the transport wraps
+        return collectors[-1]
+
+    pages = chance.choice((0, 1, 3))
+    small = (lambda inner: SmallPages(inner, pages),) if pages else ()
+    rounds = effort.number(ROUNDS, SHARE)
+    with watched(site.path, *small, collector) as heard:
+        for number in range(rounds):
+            with count.trial(f"seed {effort.seed}, {turn}, round {number}"):
+                if number == rounds // 2:
+                    vcenter.restart()
+                    vcenter.prepare()
+                    count.add("started again, empty", 1)
+                    agree(heard, elsewhere(vcenter.folder, site.drift))
+                    vcenter.apply(site)
+                _changed_on_vcsim(count, vcenter, chance, collectors)
+                agree(heard, elsewhere(vcenter.folder, site.drift))
+        summed(count, heard)
+
+
+def _changed_on_vcsim(
+    count: Count, vcenter: Vcenter, chance: random.Random, collectors: list[Collector]
+) -> None:
+    with vcenter.session() as si:
+        by_hand = hands.Hands(chance, si, govc=vcenter.peers.govc, host=on_vcsim.HOST)
+
+        def sessions() -> None:
+            sessions_ended(si)
+
+        def collector() -> None:
+            for each in collectors:
+                each.destroy()
+
+        both = {"sessions ended": sessions, "collectors destroyed": collector, **_of_wire(vcenter.wire, chance)}
+        _changed(count, by_hand, on_vcsim.CHANGES, both)
+
+
+def on_cluster_(count: Count, effort: Effort, turns: range) -> None:
+    """All turns on one cluster; each has a watch of its own."""
+    with own_cluster(_peers(effort), effort.folder) as cluster, wire(cluster.address) as through:
+        folder = effort.folder / "cluster"
+        folder.mkdir()
+        host, port = through.address
+        config = cluster.config
+        config["clusters"][0]["cluster"]["server"] = f"https://{host}:{port}"
+        path = on_cluster.written(folder, config)
+        for turn in turns:
+            chance = effort.chance(f"{ON_CLUSTER} {turn}")
+            on_cluster.applied(path)
+            with watched(path) as heard:
+                for number in range(effort.number(ROUNDS, SHARE)):
+                    with count.trial(f"seed {effort.seed}, {turn}, round {number}"):
+                        _changed_in_cluster(count, cluster, through, chance)
+                        agree(heard, elsewhere(folder, lambda: on_cluster.drift(path)))
+                    if number % 2 and not mended(cluster, path):
+                        break
+                summed(count, heard)
+
+
+def _changed_in_cluster(count: Count, cluster: Cluster, through: Wire, chance: random.Random) -> None:
+    by_hand = hands.Hands(chance, kube=cluster.kube(), kubectl=cluster.kubectl)
+
+    def passed_over() -> None:
+        """More happens while nobody is let in than kube-apiserver remembers of a type."""
+        through.shut = True
+        through.cut()
+        by_hand.change(on_cluster.CHANGES)
+        cluster.restart()
+        cluster.compact()
+        through.shut = False
+
+    ways = {"kube-apiserver killed, etcd compacted": passed_over, "etcd compacted": cluster.compact}
+    _changed(count, by_hand, on_cluster.CHANGES, {**ways, **_of_wire(through, chance) })
+
+
+def mended(cluster: Cluster, path: Path) -> bool:
+    """The site is applied; where somebody's objects have its names, these go before, and False is returned."""
+    try:
+        on_cluster.applied(path)
+    except (AssertionError, bfinfra.BfinfraError):
+        on_cluster.cleared(cluster)
+        on_cluster.applied(path)
+        return False
+    return True
+
+
+def _of_wire(through: Wire, chance: random.Random) -> dict[str, Callable[[], None]]:
+    def broken_off() -> None:
+        through.left = chance.choice(BROKEN_OFF)
+
+    def away() -> None:
+        through.shut = True
+        through.cut()
+        time.sleep(chance.choice(AWAY))
+        through.shut = False
+
+    return {"connections reset": through.cut, "answers broken off": broken_off, "nobody let in": away}
+
+
+def _changed(
+    count: Count, by_hand: hands.Hands, some: hands.Changes, interruptions: dict[str, Callable[[], None]]
+) -> None:
+    """One round."""
+    for _ in range(CHANGES):
+        by_hand.change(some)
+        if by_hand.chance.random() < OFTEN:
+            name = by_hand.chance.choice(sorted(interruptions))
+            interruptions[name]()
+            count.add(name, 1)
+    count.add("changes", sum(by_hand.done.values()))
+    count.add("refused", sum(by_hand.refused.values()))
+
+
+def summed(count: Count, heard: Heard) -> None:
+    """What a watch did."""
+    count.add("reports", len(heard.sights))
+    count.add("interruptions", len(heard.interruptions))
+    count.add("seconds not followed", round(heard.blind, 1))
+
+
+def _peers(effort: Effort) -> Peers:
+    assert effort.peers is not None
+    return effort.peers
