@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from bfinfra.app.polling import Polling
+from bfinfra.app.polling import Again, Polling
 from bfinfra.app.wiring import IN_CLUSTERS
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bfinfra.model.refs import Key
 
 VM, MARK = "VirtualMachine", "bfinfra:"
+LONGEST = 60.0  # seconds at most until what could not be read is read again
 
 
 class Looking:
@@ -31,6 +32,7 @@ class Looking:
         self._used = frozenset(key.kind for key in watched.desired.wanted)
         polled = watched.in_order(kinds.keys() - self._followed)
         self._polling = Polling(polled, interval, time.monotonic())
+        self._again = Again(LONGEST)
         self._words = frozenset[str]()
 
     def start(self) -> None:
@@ -47,7 +49,8 @@ class Looking:
         """Read what these changes touch, and what is due. Returns whether anything was decided again. Raises
         RemoteError.
         """
-        kinds = self._polling.due(time.monotonic())
+        now = time.monotonic()
+        kinds = self._polling.due(now) | self._again.due(self._watched.unread_kinds, now)
         if any(self._may_be_ours(each) for each in arrivals.changes):
             kinds |= self._followed
         if arrivals.clusters:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 
+FIRST = 1.0  # seconds until what could not be read is read again
 
 class Polling:
     """`kinds`: in the order in which they are read. `interval`, and all times: seconds, by one clock."""
@@ -26,3 +27,25 @@ class Polling:
         found = frozenset(late) | self._soon
         self._soon = set()
         return found
+
+
+class Again:
+    """When to read again what could not be read: soon, then ever more seldom. `longest`, and all times:
+    seconds, by one clock.
+    """
+
+    def __init__(self, longest: float) -> None:
+        self._longest = longest
+        self._pause = self._at = 0.0
+
+    def due(self, unread: frozenset[str], now: float) -> frozenset[str]:
+        """Return the kinds to be read now, of those that could not be read."""
+        if not unread:
+            self._pause = 0.0
+        elif not self._pause:
+            self._pause, self._at = FIRST, now + FIRST
+        elif now >= self._at:
+            self._pause = min(self._longest, 2 * self._pause)
+            self._at = now + self._pause
+            return unread
+        return frozenset()

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from bfinfra.model.variant import Variant
     from bfinfra.sandbox import Running
 
+ARENA_MAX = -8  # M_ARENA_MAX of <malloc.h>
+
 
 def load(args: argparse.Namespace) -> tuple[Site, RunContext]:
     """The site that the arguments name, and its RunContext."""
@@ -41,8 +43,20 @@ def serve(stop: Stop) -> None:
 
     gc.set_threshold(700, 10, 10)  # Python's default; main sets another for short runs
     gc.enable()
+    _share_one_heap()
     stop.serves = True
     stop.begin_writing()
+
+
+def _share_one_heap() -> None:
+    """Let threads that come and go not have heaps of their own, which glibc never gives back: with them a
+    watch whose session ended 60 times had 134 MiB instead of 102. Other C libraries have no such setting.
+    """
+    import contextlib
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(ARENA_MAX, 1)
 
 
 def site(args: argparse.Namespace, running: Running | None = None) -> Site:

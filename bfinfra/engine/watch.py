@@ -138,6 +138,12 @@ class Watched:
         )
         self.plan = _merged(self.plan, part, frozenset(gone), known, self.observed.unreadable)
 
+    @property
+    def unread_kinds(self) -> frozenset[str]:
+        """The kinds of what could not be read."""
+        names = {each.kind if isinstance(each, Key) else each for each in self.observed.unreadable}
+        return frozenset(names & self.kinds.keys())
+
     def _unread(self) -> set[Key]:
         """Resources that could not be read or decided when they were last looked at."""
         return {Key.parse(where) for where in self.plan.unreadable if "/" in where}

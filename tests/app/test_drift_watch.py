@@ -205,6 +205,21 @@ def test_a_cluster_that_is_away_is_said_to_be_lost_until_it_is_followed_again(
         assert fields(watched.next().report) == ["labels.team"]
 
 
+def test_what_could_not_be_read_when_it_changed_is_read_again_before_the_interval(
+    sandbox: Running, tmp_path: Path
+) -> None:
+    path = tmp_path / "site.yaml"
+    path.write_text(IN_CLUSTER)
+    assert made(apply(path, sandbox))
+    with watching(path, sandbox) as watched:
+        watched.next()
+        sandbox.faults({"api": "kubernetes", "method": "GET *", "do": {"status": 503}})
+        labelled(sandbox, "other")
+        assert watched.next().report.unreadable
+        sandbox.clear_faults()
+        assert fields(watched.next().report) == ["labels.team"]
+
+
 def test_of_a_cluster_that_lets_nobody_watch_changes_are_found_at_intervals(
     sandbox: Running, tmp_path: Path
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bfinfra.app.polling import Polling
+from bfinfra.app.polling import Again, Polling
 
 KINDS = ("a", "b", "c", "d")
 
@@ -35,3 +35,11 @@ def test_a_kind_that_is_hastened_is_due_now_and_then_as_before() -> None:
     polling.hasten({"c", "unknown"})
     assert polling.due(1) == {"c"}
     assert polling.due(45) == {"a", "b", "c"}
+
+
+def test_what_could_not_be_read_is_read_again_ever_more_seldom_until_it_can_be_read() -> None:
+    again = Again(longest=5)
+    unread = frozenset({"a"})
+    assert [second for second in range(20) if again.due(unread, second)] == [1, 3, 7, 12, 17]
+    assert again.due(frozenset(), 20) == set()
+    assert [second for second in range(21, 26) if again.due(unread, second)] == [22, 24]

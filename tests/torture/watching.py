@@ -131,5 +131,5 @@ INTERRUPTIONS = (
     ("watches reset", "kubernetes", "*", "watch", "reset_before"),
     ("watches cut", "kubernetes", "*", "watch", {"half": True}),
     ("410", "kubernetes", "*", "watch", {"status": 410}),
-    ("lists 503", "kubernetes", "GET", "*", {"status": 503}),
+    ("lists 503", "kubernetes", "GET *", "*", {"status": 503}),
 )
