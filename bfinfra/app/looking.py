@@ -63,8 +63,11 @@ class Looking:
         """Read these resources and kinds, and follow what was not read before."""
         if not (touched or kinds):
             return False
+        unread = self._watched.unread_kinds
         self._watched.look([key for key in touched if key.kind not in kinds])
         moved = self._watched.survey(kinds)
+        if back := unread - self._watched.unread_kinds:  # what is behind it was not read, and would be missing
+            moved |= self._watched.survey(self._watched.behind(back) - kinds)
         self._polling.hasten(self._watched.dependants(moved))
         if self._follows.extend():
             moved |= self._watched.survey(self._followed)

@@ -120,6 +120,14 @@ class Watched:
             if not kind.alone and not (kinds_named(kind.Spec) | kinds_named(kind.State)).isdisjoint(kinds)
         )
 
+    def behind(self, some: Collection[str]) -> frozenset[str]:
+        """The kinds whose survey looks at resources of these kinds, or of others of which this is true."""
+        found, fresh = frozenset[str](), frozenset(some)
+        while fresh:
+            fresh = self.dependants(Key(kind, "") for kind in fresh) - found
+            found |= fresh
+        return found
+
     def in_order(self, some: Collection[str]) -> list[str]:
         """These kinds, first what others refer to."""
         return list(_ordered(self.kinds, some))
