@@ -5,8 +5,8 @@ Starts a cluster of its own as benchmarks/sites.py does, and throws it away. Eac
 same cluster, which a real apply has made. The watchers are installed by their manifests, and are as many
 processes with their account; the operator runs too, its Jobs are played by kwok. Measured: until all are
 followed; memory, processor and requests at rest; from a change by hand to `status.watch` and to the condition
-of the operator; one watcher killed: until its Sites are followed again, and for how long they say that nobody
-followed them. Sites' servers, watchers and operator share the same processors.
+of the operator; one watcher killed: until its Sites are followed again, for how long they say that nobody
+followed them, and whether a change of each, made meanwhile, is reported. Sites' servers, watchers and operator share the same processors.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from bfinfra.operator.desired import FINALIZER
 from bfinfra.operator.manifest import API
 
 FLEET, WINDOW, CHANGED, LIMIT = "fleet", 60, 50, 3600
+SETTLED = 5  # seconds until a report that is on its way has come
 
 
 def account(run: Bench, name: str) -> str:
@@ -213,17 +214,27 @@ def rest(
 
 
 def killed(run: Bench, processes: dict[str, subprocess.Popen[bytes]]) -> None:
-    """One watcher, with a signal that nobody can handle."""
+    """One watcher, with a signal that nobody can handle; while nobody follows its Sites, a label of each is
+    changed.
+    """
     name = next(iter(processes))
-    lost = [each for each, watch in watched(run).items() if watch.get("replica") == name]
+    before = watched(run)
+    lost = [each for each, watch in before.items() if watch.get("replica") == name]
     processes.pop(name).send_signal(signal.SIGKILL)
+    for each in lost:
+        body = {"metadata": {"labels": {"team": secrets.token_hex(3)}}}
+        run.cluster.patch("v1", "Namespace", each.replace("site", "team"), body)
+    changed = {each: before[each].get("changed") for each in lost}
     took = run.wait("taken over", lambda: followed(run, by=set(processes)))
+    time.sleep(SETTLED)
     found = watched(run)
     blind = [found[each]["blindSeconds"] for each in lost]
     print(
         f"{'a watcher killed, its Sites are followed':44} {took:8.1f} s   {len(lost)} Sites   not followed, "
         f"as they say: median {statistics.median(blind):.1f} s, at most {max(blind):.1f} s"
     )
+    missed = [each for each in lost if not found[each].get("drift") or found[each].get("changed") == changed[each]]
+    print(f"{'changed meanwhile':44} {len(lost):8} Sites   lost {len(missed)} {' '.join(missed[:5])}")
     sizes = ", ".join(str(memory(each.pid)[0]) for each in processes.values())
     print(f"{'then, the others':44} RSS {sizes} MiB")
 
