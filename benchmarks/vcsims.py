@@ -133,11 +133,17 @@ def _say(stream: IO[str]) -> None:
 @contextlib.contextmanager
 def delayed(server: Vcsim, milliseconds: float) -> Iterator[tuple[Vcsim, Delay]]:
     """The same server, further away."""
-    command = [sys.executable, str(HERE / "delay.py"), server.direct, str(milliseconds)]
+    with path_to(server.direct, milliseconds) as delay:
+        yield replace(server, address=delay.address), delay
+
+
+@contextlib.contextmanager
+def path_to(address: str, milliseconds: float = 0) -> Iterator[Delay]:
+    """A way to any server of TCP, which counts what passes."""
+    command = [sys.executable, str(HERE / "delay.py"), address, str(milliseconds)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            address = f"127.0.0.1:{int(process.stdout.readline())}"
-            yield replace(server, address=address), Delay(process, address)
+            yield Delay(process, f"127.0.0.1:{int(process.stdout.readline())}")
         finally:
             process.terminate()

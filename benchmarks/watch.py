@@ -1,5 +1,5 @@
 """How soon `bfinfra watch` knows of drift, and what it costs at rest: .venv/bin/python benchmarks/watch.py
-[SERVERS ...] [--changes N] [--rest SECONDS] [--cluster]   (10 and 300 servers, 200 changes, 60 s)
+[SERVERS ...] [--changes N] [--rest SECONDS] [--cluster | --only-cluster]   (10 and 300 servers, 200 changes, 60 s)
 
 vcsim with so many servers, and with --cluster the kube-apiserver of `script/peers up` as well. One process of
 `bfinfra watch --output jsonl` follows them. Changes come one by one, half by govc or kubectl, half by
@@ -10,8 +10,8 @@ and objects that go. Every second one takes the one before back. Printed are:
   percentile, longest. Of objects in Kubernetes also how long until `kubectl get --watch` prints them; of
   vcsim how long until its answer arrived: the rest is bfinfra's own.
 - at rest, over --rest seconds: processor as part of one, resident memory, bytes both ways, and requests, with
-  everything that is read once a minute.
-- beside it the processor of one `bfinfra drift`, once a minute.
+  everything that is read once a minute; with --changes 0 only that.
+- beside it the same of `bfinfra drift` once a minute, its largest memory, and of `kubectl get --watch`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import json
 import os
 import platform
 import queue
-import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -259,17 +259,25 @@ def session(server: Vcsim) -> Iterator[Any]:
 def of_vcsim(servers: int, many: int, rest: float) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with vcsims.fleet_of(servers, folder) as direct, vcsims.delayed(direct, 0) as (server, delay):
+        with (
+            vcsims.fleet_of(servers, folder) as direct,
+            vcsims.delayed(direct, 0) as (server, delay),
+            vcsims.delayed(direct, 0) as (again, other),
+        ):
+            shutil.copytree(folder / "site", folder / "again")
             server.lead(folder / "site")
+            again.lead(folder / "again")
             began = time.monotonic()
-            with watching(folder / "site", folder / "state") as watch, session(direct) as si:
+            with watching(folder / "site", folder / "state") as watch:
                 watch.first()
                 print(f"{servers} servers: first report after {time.monotonic() - began:.1f} s", flush=True)
-                at_rest(watch, rest, delay.counts)
-                with Answers(lambda: delay.counts()["down"]) as answers:
-                    measured(watch, si, direct, many, answers)
-                at_rest(watch, min(rest, 60), delay.counts)
-            check(folder)
+                with Drifts(folder / "again", other) as drifts:
+                    at_rest(watch, rest, delay)
+                drifts.show()
+                if many:
+                    with session(direct) as si, Answers(lambda: delay.counts()["down"]) as answers:
+                        measured(watch, si, direct, many, answers)
+                    at_rest(watch, min(rest, 60), delay)
 
 
 def measured(watch: Watch, si: Any, server: Vcsim, many: int, answers: Answers) -> None:
@@ -300,36 +308,70 @@ def table(times: dict[str, Times], beside: str) -> None:
     print(whole.line("all"), flush=True)
 
 
-def at_rest(watch: Watch, seconds: float, counts: Callable[[], dict[str, int]] | None = None) -> None:
+def at_rest(watch: Watch, seconds: float, delay: vcsims.Delay) -> None:
     """What the watch costs while nothing changes."""
-    (before, _), sent = watch.cost(), counts() if counts else {}
+    (before, _), sent = watch.cost(), delay.counts()
     began = time.monotonic()
     time.sleep(seconds)
     (after, memory), took = watch.cost(), time.monotonic() - began
-    line = f"at rest for {took:.0f} s: {100 * (after - before) / took:.2f} % of a processor, {memory} MiB"
-    if counts:
-        now = counts()
-        grown = {each: (now[each] - sent[each]) * 60 / took for each in now}
-        line += (
-            f", a minute: {(grown['up'] + grown['down']) / 1024:.0f} KiB, {grown['turns']:.0f} round trips"
-        )
     threads = len([*Path(f"/proc/{watch.process.pid}/task").iterdir()])
-    print(f"{line}; {threads} threads", flush=True)
-
-
-def check(folder: Path) -> None:
-    """What one check costs."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    began = time.monotonic()
-    words = [sys.executable, "-m", "bfinfra", "drift", str(folder / "site")]
-    subprocess.run(words, check=False, stdout=subprocess.DEVNULL, cwd=ROOT)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     print(
-        f"one drift: {time.monotonic() - began:.2f} s, {cpu:.2f} processor seconds: once a minute "
-        f"{100 * cpu / 60:.1f} % of a processor",
+        f"at rest for {took:.0f} s: {cost(after - before, memory, took)}, {passed(sent, delay.counts(), took)}; "
+        f"{threads} threads; load {os.getloadavg()[0]:.1f}",
         flush=True,
     )
+
+
+def cost(busy: float, memory: int, took: float) -> str:
+    return f"{100 * busy / took:.2f} % of a processor, {memory} MiB"
+
+
+def passed(before: dict[str, int], after: dict[str, int], took: float) -> str:
+    grown = {each: (after[each] - before[each]) * 60 / took for each in after}
+    return f"a minute: {(grown['up'] + grown['down']) / 1024:.1f} KiB, {grown['turns']:.1f} round trips"
+
+
+class Drifts:
+    """`bfinfra drift` once a minute, from a minute after its start on, by a way of its own."""
+
+    def __init__(self, site: Path, delay: vcsims.Delay) -> None:
+        self.site, self.delay, self.over = site, delay, threading.Event()
+        self.times: list[float] = []
+        self.busy, self.memory, self.took = 0.0, 0, 0.0
+        self.sent = self.last = delay.counts()
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self) -> None:
+        began = time.monotonic()
+        while not self.over.wait(max(0.0, began + 60 * (len(self.times) + 1) - time.monotonic())):
+            started = time.monotonic()
+            words = [sys.executable, "-m", "bfinfra", "drift", str(self.site)]
+            env = {**os.environ, "BFINFRA_STATE_HOME": str(self.site.with_name("drifts"))}
+            process = subprocess.Popen(words, stdout=subprocess.DEVNULL, env=env, cwd=ROOT)
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            assert process.returncode in (0, 2), process.returncode
+            self.times.append(time.monotonic() - started)
+            self.busy += used.ru_utime + used.ru_stime
+            self.memory = max(self.memory, used.ru_maxrss >> 10)
+            self.last = self.delay.counts()
+
+    def __enter__(self) -> Self:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.thread.join()
+
+    def show(self) -> None:
+        took = 60.0 * len(self.times)
+        if took:
+            print(
+                f"drift once a minute, {len(self.times)} times: {figure(self.times, 50).strip()} each, "
+                f"{cost(self.busy, self.memory, took)}, {passed(self.sent, self.last, took)}",
+                flush=True,
+            )
 
 
 def of_cluster(many: int, rest: float) -> None:
@@ -338,8 +380,6 @@ def of_cluster(many: int, rest: float) -> None:
         folder = Path(name)
         own = os.urandom(3).hex()
         space = f"bench-{own}"
-        (folder / "admin.kubeconfig").write_text(json.dumps(kubernetes.admin()))
-        (folder / "registry.password").write_text("hidden-4711")
         account = {
             "server": "registry.example.com",
             "username": "team-a",
@@ -354,21 +394,72 @@ def of_cluster(many: int, rest: float) -> None:
             "namespace": spaces,
             "registry_credential": pulls,
         }
-        (folder / "site").mkdir()
-        for each in ("admin.kubeconfig", "registry.password"):
-            (folder / each).rename(folder / "site" / each)
-        (folder / "site/site.yaml").write_text(json.dumps(site))
-        bfinfra_ = [sys.executable, "-m", "bfinfra"]
-        env = {**os.environ, "BFINFRA_STATE_HOME": str(folder / "state")}
-        where = [str(folder / "site"), "--yes"]
-        subprocess.run([*bfinfra_, "apply", *where], check=True, env=env, stdout=subprocess.DEVNULL)
-        try:
-            with watching(folder / "site", folder / "state") as watch:
-                watch.first()
-                at_rest(watch, rest)
-                in_cluster(watch, str(folder / "site/admin.kubeconfig"), space, many)
-        finally:
-            subprocess.run([*bfinfra_, "destroy", *where], check=False, env=env, stdout=subprocess.DEVNULL)
+        for each in ("site", "again"):
+            (folder / each).mkdir()
+            (folder / each / "registry.password").write_text("hidden-4711")
+            (folder / each / "site.yaml").write_text(json.dumps(site))
+        direct = kubernetes.admin()
+        address = direct["clusters"][0]["cluster"]["server"].removeprefix("https://")
+        with contextlib.ExitStack() as stack:
+            ways = [stack.enter_context(vcsims.path_to(address)) for _ in range(3)]
+            for each, way in zip(("site/", "again/", ""), ways, strict=True):
+                direct["clusters"][0]["cluster"]["server"] = f"https://{way.address}"
+                (folder / f"{each}admin.kubeconfig").write_text(json.dumps(direct))
+            followed_in(folder, space, many, rest, ways)
+
+
+def followed_in(folder: Path, space: str, many: int, rest: float, ways: list[vcsims.Delay]) -> None:
+    bfinfra_ = [sys.executable, "-m", "bfinfra"]
+    env = {**os.environ, "BFINFRA_STATE_HOME": str(folder / "state")}
+    where = [str(folder / "site"), "--yes"]
+    subprocess.run([*bfinfra_, "apply", *where], check=True, env=env, stdout=subprocess.DEVNULL)
+    try:
+        with watching(folder / "site", folder / "state") as watch:
+            watch.first()
+            with (
+                Drifts(folder / "again", ways[1]) as drifts,
+                Kubectl(folder / "admin.kubeconfig", ways[2]) as others,
+            ):
+                at_rest(watch, rest, ways[0])
+            drifts.show()
+            others.show()
+            if many:
+                in_cluster(watch, str(folder / "admin.kubeconfig"), space, many)
+    finally:
+        subprocess.run([*bfinfra_, "destroy", *where], check=False, env=env, stdout=subprocess.DEVNULL)
+
+
+class Kubectl:
+    """`kubectl get --watch` of the two types of objects that the site has, at rest."""
+
+    def __init__(self, kubeconfig: Path, delay: vcsims.Delay) -> None:
+        words = [vcsims.binary("kubectl"), f"--kubeconfig={kubeconfig}", "get"]
+        tail = ["--watch", "--output=name", "--selector=bfinfra.io/site"]
+        each = (["namespaces"], ["secrets", "--all-namespaces"])
+        self.processes = [
+            subprocess.Popen([*words, *what, *tail], stdout=subprocess.DEVNULL, text=True) for what in each
+        ]
+        self.delay = delay
+
+    def __enter__(self) -> Self:
+        time.sleep(5)  # until they follow
+        self.sent, self.began, self.before = self.delay.counts(), time.monotonic(), self._used()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        took = time.monotonic() - self.began
+        busy, memory = (now - before for now, before in zip(self._used(), (self.before[0], 0), strict=True))
+        self.text = f"{cost(busy, int(memory), took)}, {passed(self.sent, self.delay.counts(), took)}"
+        for each in self.processes:
+            each.terminate()
+            each.wait()
+
+    def _used(self) -> tuple[float, float]:
+        each = [Watch(process).cost() for process in self.processes]
+        return sum(busy for busy, _ in each), sum(memory for _, memory in each)
+
+    def show(self) -> None:
+        print(f"kubectl get --watch, two of them: {self.text}", flush=True)
 
 
 def in_cluster(watch: Watch, kubeconfig: str, space: str, many: int) -> None:
@@ -419,19 +510,20 @@ def in_cluster(watch: Watch, kubeconfig: str, space: str, many: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("servers", nargs="*", type=int, default=[10, 300])
+    parser.add_argument("servers", nargs="*", type=int, default=None)
     parser.add_argument("--changes", type=int, default=200)
     parser.add_argument("--rest", type=float, default=60)
     parser.add_argument("--cluster", action="store_true")
+    parser.add_argument("--only-cluster", action="store_true")
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what it started ends with it
     print(
         f"bfinfra {version('bfinfra')}, Python {platform.python_version()}; {vcsims.GOVMOMI}; "
         f"{platform.machine()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}"
     )
-    for each in args.servers:
+    for each in args.servers or ([] if args.only_cluster else [10, 300]):
         of_vcsim(each, args.changes, args.rest)
-    if args.cluster:
+    if args.cluster or args.only_cluster:
         of_cluster(args.changes, args.rest)
 
 
