@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 
 FIRST = 1.0  # seconds until what could not be read is read again
 
+
 class Polling:
     """`kinds`: in the order in which they are read. `interval`, and all times: seconds, by one clock."""
 

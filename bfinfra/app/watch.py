@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bfinfra.app import wiring
+from bfinfra.app import heap, wiring
 from bfinfra.app.context import LIVE, RunContext
 from bfinfra.app.following import Gap, Stream, following
 from bfinfra.app.listener import Listener
@@ -102,6 +102,7 @@ def _followed(
             watched = Watched.of(site, desired, observed, bound.kinds, context.retry)
             looking = Looking(watched, bound.backends.clusters, follows, options.interval)
             looking.start()
+            heap.give_back()
             writers: dict[tuple[str, str], Drifted] = {}
             away: dict[tuple[str, str], Gap] = {}
             reported = time.monotonic()

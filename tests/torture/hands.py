@@ -22,6 +22,8 @@ from bfinfra.sandbox import Running
 
 LONGEST = 60  # seconds of a task
 GIB = 1 << 30
+
+
 class NotDone(Exception):
     """A program says that it could not change something."""
 
@@ -401,13 +403,7 @@ FOLLOWED: Changes = (
     *IN_CLUSTERS,
 )
 """Changes that servers report."""
-READ_AT_INTERVALS: Changes = (
-    host_option,
-    supervisor_namespace,
-    supervisor_namespace_gone,
-    vm_class,
-    library,
-)
+READ_AT_INTERVALS: Changes = (host_option, supervisor_namespace, supervisor_namespace_gone, vm_class, library)
 
 
 @contextlib.contextmanager

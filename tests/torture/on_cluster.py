@@ -20,7 +20,12 @@ from bfinfra.sandbox.factories.token import make_token
 
 SOURCE = Path(__file__).with_name("watched.yaml")
 KINDS = ("site", "kubernetes_cluster", "namespace", "bitfusion_token", "token_secret")
-SETTINGS = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "queues"}, "data": {"policy": "fair"}}
+SETTINGS = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "queues"},
+    "data": {"policy": "fair"},
+}
 
 
 def written(folder: Path, config: dict[str, Any]) -> Path:
@@ -50,7 +55,9 @@ def enter(folder: Path, config: dict[str, Any]) -> None:
 def applied(site: Path) -> None:
     """Everything is there again. Raises AssertionError."""
     options = Options(retry=RETRY, deadline=60)
-    made = bfinfra.apply(bfinfra.load(site), approve=lambda _: EVERYTHING, options=options, context=RUN_CONTEXT)
+    made = bfinfra.apply(
+        bfinfra.load(site), approve=lambda _: EVERYTHING, options=options, context=RUN_CONTEXT
+    )
     all_are(made, "done", "kept")
 
 

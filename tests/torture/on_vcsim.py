@@ -87,9 +87,16 @@ class Vcenter:
     def apply(self, site: SiteFile) -> None:
         """Until nothing is left. vcsim has no guests: what their tools report is set from outside."""
         first = endings(site.apply(deadline=1))
-        waits = [each for each in MACHINES if any(each in where and "still" in how for where, how in first.items())]
+        waits = [
+            each for each in MACHINES if any(each in where and "still" in how for where, how in first.items())
+        ]
         for each in waits:
-            guest = ("-e", "SET.guest.toolsRunningStatus=guestToolsRunning", "-e", "SET.guest.ipAddress=10.9.0.5")
+            guest = (
+                "-e",
+                "SET.guest.toolsRunningStatus=guestToolsRunning",
+                "-e",
+                "SET.guest.ipAddress=10.9.0.5",
+            )
             self.peers.govc("vm.change", "-vm", each, *guest)
         all_are(site.apply(deadline=5), "done", "kept")
 

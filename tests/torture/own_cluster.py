@@ -74,7 +74,9 @@ class Cluster:
     def compact(self) -> None:
         """etcd forgets every version but the present one."""
         url = (self.folder / "etcd.url").read_text().strip()
-        revision = _etcd(f"{url}/v3/kv/range", {"key": base64.b64encode(b"/none").decode()})["header"]["revision"]
+        revision = _etcd(f"{url}/v3/kv/range", {"key": base64.b64encode(b"/none").decode()})["header"][
+            "revision"
+        ]
         _etcd(f"{url}/v3/kv/compaction", {"revision": revision, "physical": True})
 
     def renew_certificate(self) -> None:

@@ -90,7 +90,11 @@ def _changed_on_vcsim(
             for each in collectors:
                 each.destroy()
 
-        both = {"sessions ended": sessions, "collectors destroyed": collector, **_of_wire(vcenter.wire, chance)}
+        both = {
+            "sessions ended": sessions,
+            "collectors destroyed": collector,
+            **_of_wire(vcenter.wire, chance),
+        }
         _changed(count, by_hand, on_vcsim.CHANGES, both)
 
 
@@ -129,7 +133,7 @@ def _changed_in_cluster(count: Count, cluster: Cluster, through: Wire, chance: r
         through.shut = False
 
     ways = {"kube-apiserver killed, etcd compacted": passed_over, "etcd compacted": cluster.compact}
-    _changed(count, by_hand, on_cluster.CHANGES, {**ways, **_of_wire(through, chance) })
+    _changed(count, by_hand, on_cluster.CHANGES, {**ways, **_of_wire(through, chance)})
 
 
 def mended(cluster: Cluster, path: Path) -> bool:

@@ -146,13 +146,13 @@ def steady(count: Count, samples: Samples, name: str) -> None:
 class Sandbox:
     """The site with its password in a file, on a sandbox that starts again."""
 
-    changes = tuple(
-        each for each in hands.FOLLOWED + hands.READ_AT_INTERVALS if each not in LASTING + NAMES
-    )
+    changes = tuple(each for each in hands.FOLLOWED + hands.READ_AT_INTERVALS if each not in LASTING + NAMES)
     pid = 0
 
     def __init__(self, folder: Path) -> None:
-        self.world, self.site, self._password = (folder / each for each in ("world.yaml", "site.yaml", "password"))
+        self.world, self.site, self._password = (
+            folder / each for each in ("world.yaml", "site.yaml", "password")
+        )
         self.state = worlds.state(self.world)
         found = yaml.load(SITE.read_text(), yaml.BaseLoader)  # 0x10de is no number
         password = {"file": str(self._password)}

@@ -116,13 +116,7 @@ def followed(count: Count, line: str, turn: int, folder: Path, effort: Effort) -
         stop(state)
 
 
-def change(
-    count: Count,
-    line: str,
-    some: hands.Changes,
-    sandbox: Running,
-    chance: random.Random,
-) -> None:
+def change(count: Count, line: str, some: hands.Changes, sandbox: Running, chance: random.Random) -> None:
     """One round of changes; afterwards nothing fails any more."""
     with hands.hands(sandbox, chance) as by_hand:
         for _ in range(ROUND):
