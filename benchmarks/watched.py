@@ -38,7 +38,6 @@ from bfinfra.operator.desired import FINALIZER
 from bfinfra.operator.manifest import API
 
 FLEET, WINDOW, CHANGED, LIMIT = "fleet", 60, 50, 3600
-NONE = "<none>"  # what kubectl prints for a field that is not there
 PAUSE = 2.0  # seconds between two looks at all Sites
 SETTLED = 5  # seconds until a report that is on its way has come
 
@@ -111,20 +110,17 @@ def watchers(run: Bench, count: int) -> dict[str, subprocess.Popen[bytes]]:
     return found
 
 
-COLUMNS = ",".join(
-    (
-        "custom-columns=N:.metadata.name",
-        *(f"{name}:.status.watch.{name}" for name in ("replica", "following", "blindSeconds", "changed")),
-        "drift:.status.watch.drift.count",
-    )
-)
+NAMES = ("replica", "following", "blindSeconds", "changed", "drift.count")
+FIELDS = "|".join(("{.metadata.name}", *(f"{{.status.watch.{name}}}" for name in NAMES)))
 
 
 def watched(run: Bench) -> dict[str, dict[str, str]]:
-    """What the status of each Site says of its watcher, as kubectl prints it."""
-    lines = run.kubectl("get", "sites", "-n", FLEET, "--no-headers", "-o", COLUMNS).splitlines()
-    names = ("replica", "following", "blindSeconds", "changed", "drift")
-    return {name: dict(zip(names, words, strict=True)) for name, *words in map(str.split, lines)}
+    """What the status of each Site says of its watcher, as kubectl prints it; "" for what is not there."""
+    text = f'jsonpath={{range .items[*]}}{FIELDS}{{"\\n"}}{{end}}'
+    lines = run.kubectl("get", "sites", "-n", FLEET, "-o", text).splitlines()
+    return {
+        name: dict(zip(NAMES, words, strict=True)) for name, *words in (line.split("|") for line in lines)
+    }
 
 
 def followed(run: Bench, *, by: set[str]) -> bool:
@@ -250,7 +246,7 @@ def killed(run: Bench, processes: dict[str, subprocess.Popen[bytes]]) -> None:
     missed = [
         each
         for each in lost
-        if found[each]["drift"] == NONE or found[each]["changed"] == before[each]["changed"]
+        if not found[each]["drift.count"] or found[each]["changed"] == before[each]["changed"]
     ]
     print(f"{'changed meanwhile':44} {len(lost):8} Sites   lost {len(missed)} {' '.join(missed[:5])}")
     sizes = ", ".join(str(memory(each.pid)[0]) for each in processes.values())
