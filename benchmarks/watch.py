@@ -1,5 +1,6 @@
 """How soon `bfinfra watch` knows of drift, and what it costs at rest: .venv/bin/python benchmarks/watch.py
-[SERVERS ...] [--changes N] [--rest SECONDS] [--cluster | --only-cluster]   (10 and 300 servers, 200 changes, 60 s)
+[SERVERS ...] [--changes N] [--rest SECONDS] [--cluster | --only-cluster]
+(10 and 300 servers, 200 changes, 60 s)
 
 vcsim with so many servers, and with --cluster the kube-apiserver of `script/peers up` as well. One process of
 `bfinfra watch --output jsonl` follows them. Changes come one by one, half by govc or kubectl, half by
@@ -316,8 +317,8 @@ def at_rest(watch: Watch, seconds: float, delay: vcsims.Delay) -> None:
     (after, memory), took = watch.cost(), time.monotonic() - began
     threads = len([*Path(f"/proc/{watch.process.pid}/task").iterdir()])
     print(
-        f"at rest for {took:.0f} s: {cost(after - before, memory, took)}, {passed(sent, delay.counts(), took)}; "
-        f"{threads} threads; load {os.getloadavg()[0]:.1f}",
+        f"at rest for {took:.0f} s: {cost(after - before, memory, took)}, "
+        f"{passed(sent, delay.counts(), took)}; {threads} threads; load {os.getloadavg()[0]:.1f}",
         flush=True,
     )
 

@@ -10,8 +10,8 @@ from typing import Any
 import yaml
 from kinds.lifecycle import EVERYTHING, SPECS
 from peers.site_files import RETRY, RUN_CONTEXT, all_are
-from torture.own_cluster import Cluster
 from torture.hands import IN_CLUSTERS, QUEUE, Hands, replicas
+from torture.own_cluster import Cluster
 
 import bfinfra
 from bfinfra.engine.apply import Options

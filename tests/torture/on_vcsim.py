@@ -4,7 +4,6 @@ pyVmomi.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import ssl
 import subprocess

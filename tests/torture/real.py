@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import bfinfra
-from bfinfra.model.drift import Report
 from heard import NEVER, Heard, following
 from peers.found import Peers
 from peers.site_files import RETRY, SiteFile
@@ -20,6 +18,7 @@ from torture.own_cluster import Cluster, own_cluster
 from torture.watching import SmallPages, agree, elsewhere, sessions_ended
 from torture.wire import Wire, wire
 
+import bfinfra
 from bfinfra.backends.transport import Middleware
 from bfinfra.sandbox.factories.ova import make_ova
 
@@ -40,17 +39,16 @@ def watched(path: Path, *middleware: Middleware) -> Iterator[Heard]:
         yield heard
 
 
-def on_vcsim_(count: Count, effort: Effort, turns: range) -> None:
-    """Each turn on a vcsim of its own; in the middle of it another one, which is empty, takes its place."""
-    for turn in turns:
-        folder = effort.folder / f"vcsim-{turn}"
-        folder.mkdir(parents=True)
-        make_ova(folder / "source.ova")
-        with wire(("127.0.0.1", 0)) as through, on_vcsim.vcenter(_peers(effort), folder, through) as vcenter:
-            site = on_vcsim.site_of(vcenter, folder, folder / "source.ova")
-            site.load()
-            vcenter.apply(site)
-            _turn_of_vcsim(count, effort, turn, vcenter, site)
+def on_vcsim_(count: Count, effort: Effort, turn: int) -> None:
+    """In the middle another vcsim, which is empty, takes the place of the first."""
+    folder = effort.folder / f"vcsim-{turn}"
+    folder.mkdir(parents=True)
+    make_ova(folder / "source.ova")
+    with wire(("127.0.0.1", 0)) as through, on_vcsim.vcenter(_peers(effort), folder, through) as vcenter:
+        site = on_vcsim.site_of(vcenter, folder, folder / "source.ova")
+        site.load()
+        vcenter.apply(site)
+        _turn_of_vcsim(count, effort, turn, vcenter, site)
 
 
 def _turn_of_vcsim(count: Count, effort: Effort, turn: int, vcenter: Vcenter, site: SiteFile) -> None:
@@ -98,20 +96,21 @@ def _changed_on_vcsim(
         _changed(count, by_hand, on_vcsim.CHANGES, both)
 
 
-def on_cluster_(count: Count, effort: Effort, turns: range) -> None:
-    """All turns on one cluster; each has a watch of its own."""
+def on_cluster_(count: Count, effort: Effort, turn: int) -> None:
+    """After every second round, the site is applied."""
     with own_cluster(_peers(effort), effort.folder) as cluster, wire(cluster.address) as through:
-        folder = effort.folder / "cluster"
-        folder.mkdir()
+        folder = effort.folder / f"cluster-{turn}"
+        folder.mkdir(parents=True)
         host, port = through.address
         config = cluster.config
         config["clusters"][0]["cluster"]["server"] = f"https://{host}:{port}"
         path = on_cluster.written(folder, config)
-        for turn in turns:
-            chance = effort.chance(f"{ON_CLUSTER} {turn}")
-            on_cluster.applied(path)
+        on_cluster.applied(path)
+        chance, rounds = effort.chance(f"{ON_CLUSTER} {turn}"), list(range(effort.number(ROUNDS, SHARE)))
+        while rounds:
             with watched(path) as heard:
-                for number in range(effort.number(ROUNDS, SHARE)):
+                while rounds:
+                    number = rounds.pop(0)
                     with count.trial(f"seed {effort.seed}, {turn}, round {number}"):
                         _changed_in_cluster(count, cluster, through, chance)
                         agree(heard, elsewhere(folder, lambda: on_cluster.drift(path)))

@@ -14,6 +14,7 @@ alarm.
 from __future__ import annotations
 
 import random
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,20 +58,22 @@ def on_peers(effort: Effort) -> Iterator[Count]:
     """The lines of real servers, where they are up."""
     lines = [each for each in (real.ON_VCSIM, real.ON_CLUSTER) if effort.wants(each)]
     if lines and effort.peers is None:
-        print("       vcsim and kube-apiserver are not up: left out; script/peers up starts them", flush=True)
-        return
-    yield from spread(real_ones, lines, effort, processes=2, shares=len(lines)) if lines else ()
+        sys.stderr.write("       vcsim and kube-apiserver are not up; script/peers up starts them\n")
+        lines = []
+    trials = [(line, turn) for turn in range(effort.number(TURNS, 1)) for line in lines]
+    yield from spread(on_real, trials, effort, processes=2, shares=len(trials)) if trials else ()
 
 
-def real_ones(lines: list[str], effort: Effort) -> list[Count]:
-    found = []
-    for line in lines:
+def on_real(trials: list[tuple[str, int]], effort: Effort) -> list[Count]:
+    """Each trial on a server of its own."""
+    counted = []
+    for line, turn in trials:
         count = Count(line)
         with count.uncounted():
             work = real.on_vcsim_ if line == real.ON_VCSIM else real.on_cluster_
-            work(count, effort, range(effort.number(TURNS, 1)))
-        found.append(count)
-    return found
+            work(count, effort, turn)
+        counted.append(count)
+    return counted
 
 
 def changed(trials: list[tuple[str, int]], effort: Effort) -> list[Count]:
