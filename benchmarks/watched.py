@@ -6,8 +6,8 @@ same cluster, which a real apply has made. The watchers are installed by their m
 processes with their account; the operator runs too, its Jobs are played by kwok. Measured: until all are
 followed; memory, processor and requests at rest; from a change by hand to `status.watch` and to the condition
 of the operator; one watcher killed: until its Sites are followed again, for how long they say that nobody
-followed them, and whether a change of each, made meanwhile, is reported. Sites' servers, watchers and operator
-share the same processors.
+followed them, and whether a change of each, made meanwhile, is reported. Sites' servers, watchers and
+operator share the same processors.
 """
 
 from __future__ import annotations

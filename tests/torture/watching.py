@@ -88,11 +88,11 @@ def elsewhere(folder: Path, check: Callable[[], Report]) -> Report:
         os.environ["BFINFRA_STATE_HOME"] = before
 
 
-def agree(heard: Heard, found: Report) -> float:
+def agree(heard: Heard, found: Report, within: float = SOON) -> float:
     """Wait until the watch says the same. Returns after how many seconds it did."""
     began, wanted = time.monotonic(), words(found)
     while heard.last is None or heard.lost or words(heard.last) != wanted:
-        if time.monotonic() - began > SOON:
+        if time.monotonic() - began > within:
             said = words(heard.last) if heard.last else Counter[str]()
             raise AssertionError(f"the watch alone: {[*(said - wanted)]}; drift alone: {[*(wanted - said)]}")
         time.sleep(0.02)

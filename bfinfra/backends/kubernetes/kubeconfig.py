@@ -85,8 +85,9 @@ def _hide(config: Mapping[str, Any]) -> None:
     users = config.get("users")
     for each in users if isinstance(users, list) else ():
         user = each.get("user") if isinstance(each, dict) else None
-        for name in SECRET_KEYS if isinstance(user, dict) else ():
-            hide(str(user.get(name) or ""), passing=name == "token")
+        if isinstance(user, dict):
+            for name in SECRET_KEYS:
+                hide(str(user.get(name) or ""), passing=name == "token")
 
 
 def _named(

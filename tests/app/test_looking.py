@@ -1,0 +1,72 @@
+"""What a watch reads when something, or nothing, was reported."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from bfinfra.app.following import Arrivals
+from bfinfra.app.looking import Looking
+from bfinfra.model.refs import Key
+
+
+class Watched:
+    """Notes what is read. `unread`: what the next looks find unreadable."""
+
+    def __init__(self, *unread: frozenset[str]) -> None:
+        self.kinds = dict.fromkeys(("cluster", "namespace"), SimpleNamespace(followed=False))
+        self.desired = SimpleNamespace(wanted={})
+        self.unread, self.read = [*unread], list[object]()
+
+    @property
+    def unread_kinds(self) -> frozenset[str]:
+        return self.unread.pop(0) if len(self.unread) > 1 else self.unread[0]
+
+    def in_order(self, some: object) -> list[str]:
+        return sorted(self.kinds)
+
+    def naming(self, ids: object) -> set[Key]:
+        return set()
+
+    def look(self, keys: list[Key]) -> frozenset[Key]:
+        self.read += keys
+        return frozenset()
+
+    def survey(self, kinds: frozenset[str]) -> frozenset[Key]:
+        self.read += sorted(kinds)
+        return frozenset()
+
+    def behind(self, kinds: frozenset[str]) -> frozenset[str]:
+        return frozenset({"namespace"}) if "cluster" in kinds else frozenset()
+
+    def dependants(self, moved: object) -> frozenset[str]:
+        return frozenset()
+
+    def decide(self, moved: object) -> None:
+        self.read.append("decided")
+
+
+def looking(watched: Watched) -> Looking:
+    given: Any = watched, SimpleNamespace(), SimpleNamespace(extend=lambda: False)
+    return Looking(*given, 3600)
+
+
+def test_while_nothing_changes_nothing_is_looked_at() -> None:
+    watched = Watched(frozenset())
+    assert not looking(watched).at(Arrivals())
+    assert watched.read == []
+
+
+def test_a_changed_resource_is_read_alone() -> None:
+    watched = Watched(frozenset())
+    key = Key("namespace", "team-a")
+    assert looking(watched).at(Arrivals(keys=frozenset({key})))
+    assert watched.read == [key, "decided"]
+
+
+def test_what_is_behind_a_kind_that_can_be_read_again_is_read_before_anything_is_decided() -> None:
+    unread = frozenset({"cluster"})
+    watched = Watched(unread, unread, frozenset())
+    key = Key("cluster", "other")
+    assert looking(watched).at(Arrivals(keys=frozenset({key})))
+    assert watched.read == [key, "namespace", "decided"]
