@@ -71,8 +71,21 @@ def test_lines_of_a_section_can_be_made_anew(tmp_path: Path) -> None:
     file = tmp_path / "page.md"
     broken, mended, other = Count("x", 2, ["it: broke"]), Count("x", 3), Count("y", 4)
     page.write(page.Ran("a", "a", 0, 0, [broken, other]), ["a"], file)
-    page.write(page.Ran("a", "a", 1, 0, [mended]), ["a"], file, only="x")
+    page.write(page.Ran("a", "a", 1, 0, [mended], only="x"), ["a"], file)
     text = file.read_text()
     assert "| y | 4 | 4 |  |\n| x | 3 | 3 |  |" in text
     assert "it: broke" not in text
     assert "--only 'x' --seed 1" in text
+
+
+def test_a_section_names_the_lines_and_the_seconds_that_it_was_made_with(tmp_path: Path) -> None:
+    file = tmp_path / "page.md"
+    page.write(page.Ran("a", "a", 1, 0, [Count("x", 3)], only="x", lasts=60), ["a"], file)
+    assert "script/torture a --only 'x' --seconds 60 --seed 1" in file.read_text()
+
+
+def test_what_lasts_is_as_long_as_is_asked_for(tmp_path: Path) -> None:
+    asked, whole, share = (
+        Effort(share, 1, tmp_path, lasts=n) for share, n in ((True, 60), (False, 0), (True, 0))
+    )
+    assert [each.seconds(3600, 3) for each in (asked, whole, share)] == [60, 3600, 3]

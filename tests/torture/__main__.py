@@ -37,7 +37,8 @@ def run(part: str, *, share: bool, seed: int, only: str = "", lasts: int = 0) ->
             )
             for each in count.broken:
                 print(f"       BROKEN {each}", flush=True)
-    return page.Ran(part, module.__doc__ or part, seed, time.monotonic() - began, counts, share)
+    took = time.monotonic() - began
+    return page.Ran(part, module.__doc__ or part, seed, took, counts, share, only, lasts)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -78,8 +79,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         ran = run(part, share=args.share, seed=seed, only=args.only, lasts=args.seconds)
         broken += ran.broken
         print(f"{'':>6} {ran.seconds:.0f} s, {ran.broken} broken", flush=True)
-        if args.write or not (args.share or args.only):
-            page.write(ran, PARTS, only=args.only)
+        if args.write or not (args.share or args.only or args.seconds):
+            page.write(ran, PARTS)
     return 1 if broken else 0
 
 

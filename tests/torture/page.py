@@ -33,6 +33,8 @@ class Ran:
     seconds: float
     counts: Sequence[Count]
     share: bool = False
+    only: str = ""
+    lasts: int = 0
 
     @property
     def broken(self) -> int:
@@ -63,10 +65,13 @@ def made(ran: Ran) -> str:
         f"bfinfra {bfinfra.__version__}, Python {platform.python_version()}, {sys.platform} "
         f"{platform.machine()}"
     )
-    return (
-        f"`script/torture {ran.part}{' --share' * ran.share} --seed {ran.seed}`, {when}, {ran.seconds:.0f} "
-        f"s; {machine}."
-    )
+    words = [
+        *(["--share"] if ran.share else []),
+        *(["--only", repr(ran.only)] if ran.only else []),
+        *(["--seconds", str(ran.lasts)] if ran.lasts else []),
+    ]
+    command = " ".join(["script/torture", ran.part, *words, "--seed", str(ran.seed)])
+    return f"`{command}`, {when}, {ran.seconds:.0f} s; {machine}."
 
 
 def figures(count: Count) -> str:
@@ -80,7 +85,7 @@ def plain(text: str) -> str:
     return " ".join(text.split())[:300].replace("|", "\\|").replace("<", "&lt;")
 
 
-def renewed(before: str, ran: Ran, only: str) -> str:
+def renewed(before: str, ran: Ran) -> str:
     """The section with these lines instead of its own; it says which command made them."""
     fresh = section(ran).splitlines()
     lines = [
@@ -94,25 +99,22 @@ def renewed(before: str, ran: Ran, only: str) -> str:
     broken = [line for line in fresh if line.startswith("- **broken**")]
     lines[-1:-1] = broken
     head = next(number for number, line in enumerate(lines) if line.startswith("`script/torture"))
-    lines[head] = (
-        f"{lines[head]} Later: {made(ran).replace(f'{ran.part} ', f'{ran.part} --only {only!r} ', 1)}"
-    )
+    lines[head] = f"{lines[head]} Later: {made(ran)}"
     words = fresh[
         : next(number for number, line in enumerate(fresh) if line.startswith("`script/torture"))
     ]  # as the part describes itself now
     return "\n".join([*words, *lines[head:]])
 
 
-def write(ran: Ran, order: Sequence[str], file: Path | None = None, *, only: str = "") -> None:
-    """Put the part's section in its place; what belongs to no part any more goes. With `only` its other lines
-    stay as they were.
+def write(ran: Ran, order: Sequence[str], file: Path | None = None) -> None:
+    """Put the part's section in its place; what belongs to no part any more goes. Of a run of some of its lines
+    the others stay as they were.
     """
     page = file or PAGE
     before = page.read_text() if page.exists() else ""
     found = {
         name: text for text, name in re.findall(r"(?ms)^(<!-- (\w+): begin -->.*?^<!-- \2: end -->)$", before)
     }
-    found[ran.part] = (
-        section(ran) if not only or ran.part not in found else renewed(found[ran.part], ran, only)
-    )
+    part = ran.only and ran.part in found
+    found[ran.part] = renewed(found[ran.part], ran) if part else section(ran)
     page.write_text(HEAD + "".join(f"\n{found[part]}\n" for part in order if part in found))
