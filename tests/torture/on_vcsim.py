@@ -8,7 +8,7 @@ import re
 import ssl
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,8 @@ class Collector:
             return False
         headers = {name: each for name, each in last.headers.items() if name != "content-length"}
         request = httpx2.Request("POST", last.url, headers=headers, content=DESTROY % found[1])
-        self._inner.handle_request(request).read()
+        with suppress(httpx2.HTTPError):  # the wire was cut meanwhile
+            self._inner.handle_request(request).read()
         return True
 
     def close(self) -> None:
