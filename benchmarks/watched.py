@@ -185,7 +185,8 @@ def main(count: int, replicas: int, *, alone: bool) -> None:
         first = run.wait("all Sites", lambda: followed(run, by=set(processes)))
         used = sum(cpu(each.pid) for each in processes.values())
         print(
-            f"{'until all are followed':44} {first:8.1f} s   {used / count * 1000:.0f} ms of processor a Site",
+            f"{'until all are followed':44} {first:8.1f} s   "
+            f"{used / count * 1000:.0f} ms of processor a Site",
             flush=True,
         )
         rest(run, processes, operator)
