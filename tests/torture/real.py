@@ -136,10 +136,12 @@ def _changed_in_cluster(count: Count, cluster: Cluster, through: Wire, chance: r
         """More happens while nobody is let in than kube-apiserver remembers of a type."""
         through.shut = True
         through.cut()
-        by_hand.change(on_cluster.CHANGES)
-        cluster.restart()
-        cluster.compact()
-        through.shut = False
+        try:
+            by_hand.change(on_cluster.CHANGES)
+            cluster.restart()
+            cluster.compact()
+        finally:
+            through.shut = False
 
     ways = {"kube-apiserver killed, etcd compacted": passed_over, "etcd compacted": cluster.compact}
     _changed(count, by_hand, on_cluster.CHANGES, {**ways, **_of_wire(through, chance)})

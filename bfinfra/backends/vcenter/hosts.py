@@ -112,8 +112,11 @@ class Hosts:
             since = [moid for *_, there in found for vm in there if (moid := refs.moid(vm)) not in known]
             for machine in (*seen.result(), *with_devices(content, since, wanted)):
                 held.setdefault(machine.host, []).append(_holder(machine, mark_key))
+            holders = {moid: sorted(each, key=lambda holder: holder.moid) for moid, each in held.items()}
             return [
-                replace(host, attributes=_attributes(values, defined), holders=tuple(held.get(host.moid, ())))
+                replace(
+                    host, attributes=_attributes(values, defined), holders=tuple(holders.get(host.moid, ()))
+                )
                 for host, values, _ in found
             ]
 
