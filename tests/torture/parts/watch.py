@@ -9,6 +9,11 @@ Then the same while sessions end, connections are reset, answers break off, watc
 goes, answers come in pages of a few objects, and the servers restart. In the quiet line nobody changes
 anything, while controllers work, tokens and sessions end, and hosts' clocks advance: any drift is a false
 alarm.
+
+On vcsim, behind a proxy of the trial's own, the changes are those that vcsim reports; sessions are ended, the
+collector is destroyed, connections are reset, answers break off, nobody is let in for a while, answers have
+one to three objects, and an empty vcsim takes the place of the first. On a kube-apiserver of the trial's own,
+it is killed and etcd compacted while nobody is let in. Nothing is read at an interval there.
 """
 
 from __future__ import annotations
