@@ -80,7 +80,7 @@ def _parse(text: str, secret: Secret) -> Mapping[str, Any]:
     return config
 
 
-def _hide(config: Mapping[str, Any]) -> None:
+def _hide(config: Mapping[str, object]) -> None:
     """By what all of its users enter."""
     users = config.get("users")
     for each in users if isinstance(users, list) else ():
