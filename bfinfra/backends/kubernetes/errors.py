@@ -46,6 +46,8 @@ PATH = re.compile(r"^/(api|apis/[^/]+)/[^/]+")
 CANNOT = re.compile(r"cannot (\w+) resource ")
 YOUNG = '/default: serviceaccount "default" not found'
 """Texts of a 403 for a pod in a new namespace, before its service account exists."""
+GOING = "object is being deleted: "
+"""How the message of a 409 begins where the object that has the name is being deleted."""
 
 
 def of_answer(response: httpx2.Response, request: httpx2.Request, what: str, server: str) -> RemoteError:
@@ -56,7 +58,8 @@ def of_answer(response: httpx2.Response, request: httpx2.Request, what: str, ser
     error, code = _class(response.status_code, status, request), response.status_code
     why = f"{_words(status, request) or safe(response.text, 200)} ({code})".strip()
     if error is Busy:
-        return Busy(what, server=server, why=why, retry_after=_retry_after(response, status))
+        wait = "apply again once it is gone" if code == 409 else ""
+        return Busy(what, server=server, why=why, next=wait, retry_after=_retry_after(response, status))
     if error is Denied:
         message = str(status.get("message", ""))
         right = _right(request, message)
@@ -148,6 +151,8 @@ def _lacking(message: str) -> str:
 def _class(code: int, status: dict[str, Any], request: httpx2.Request) -> type[RemoteError]:
     reason, message = str(status.get("reason", "")), str(status.get("message", ""))
     reading = request.method in ("GET", "HEAD")
+    if code == 409 and message.startswith(GOING):
+        return Busy
     if code == 409:
         return Exists if reason == "AlreadyExists" else Conflict
     if code == 403 and (_terminating(status) or YOUNG in message):

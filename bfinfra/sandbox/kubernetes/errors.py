@@ -71,14 +71,12 @@ def not_found(plural: str, group: str, name: str) -> Refused:
     )
 
 
-def already_exists(plural: str, group: str, name: str) -> Refused:
-    """409 for a create."""
-    return Refused(
-        409,
-        "AlreadyExists",
-        f'{qualified(plural, group)} "{name}" already exists',
-        about(name, group, plural),
-    )
+def already_exists(plural: str, group: str, name: str, *, going: bool) -> Refused:
+    """409 for a create. `going`: what has the name is being deleted."""
+    message = f'{qualified(plural, group)} "{name}" already exists'
+    if going:
+        message = f"object is being deleted: {message}"
+    return Refused(409, "AlreadyExists", message, about(name, group, plural))
 
 
 def conflict(plural: str, group: str, name: str, why: str = "") -> Refused:

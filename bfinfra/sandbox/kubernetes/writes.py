@@ -68,8 +68,9 @@ class Writer:
         if not metadata.get("name") and metadata.get("generateName"):
             sent = {**sent, "metadata": {**metadata, "name": metadata["generateName"] + random_suffix()}}
         with self.store.lock:
-            if self.store.get(resource.key, target.namespace, name_of(sent)):
-                raise already_exists(resource.plural, resource.group, name_of(sent))
+            if there := self.store.get(resource.key, target.namespace, name_of(sent)):
+                going = "deletionTimestamp" in there["metadata"]
+                raise already_exists(resource.plural, resource.group, name_of(sent), going=going)
             return self._begin(
                 target, sent, options, lambda after: self._update_managed(target, None, after, options)
             )

@@ -12,7 +12,7 @@ from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
 from bfinfra.backends.kubernetes.owned import claimed, owned
 from bfinfra.backends.transport import Transport, WriteRefused
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.errors import Conflict, Denied, Exists, Missing, Rejected, RemoteError
+from bfinfra.model.errors import Busy, Conflict, Denied, Exists, Missing, Rejected, RemoteError
 from bfinfra.model.mark import Mark
 from bfinfra.model.secret import Secret, Sources
 
@@ -71,6 +71,16 @@ def test_creating_is_exclusive(cluster, space):
     with pytest.raises(Exists):
         cluster.create(config_map(space, {"a": "2"}))
     assert cluster.get("v1", "ConfigMap", "settings", space)["data"] == {"a": "1"}
+
+
+def test_the_name_of_what_is_being_deleted_is_free_later(cluster, space):
+    cluster.create(config_map(space, {"a": "1"}, finalizers=["example.com/hold"]))
+    cluster.delete("v1", "ConfigMap", "settings", space)
+    with pytest.raises(Busy, match="apply again once it is gone") as caught:
+        cluster.create(config_map(space, {"a": "2"}))
+    assert caught.value.problems[0].why == 'object is being deleted: configmaps "settings" already exists (409)'
+    cluster.patch("v1", "ConfigMap", "settings", {"metadata": {"finalizers": None}}, space)
+    assert cluster.create(config_map(space, {"a": "2"}))["data"] == {"a": "2"}
 
 
 def test_applying_changes_adds_and_removes_what_create_once_set(cluster, space):
