@@ -6,6 +6,7 @@ import base64
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from waiting import until
 
 from bfinfra.app.context import RunContext
 from bfinfra.backends.kubernetes import ClusterClient, kubeconfig
+from bfinfra.backends.kubernetes.errors import NotServed, NotYetServed
 from bfinfra.backends.transport import Transport
 from bfinfra.model.secret import Secret
 from bfinfra.operator import lease as leases
@@ -50,7 +52,14 @@ class Cluster:
     def begin(self) -> None:
         text = (Path(__file__).parents[2] / "deploy/operator/crd.yaml").read_text()
         self.api.create(yaml.safe_load(text))
+        until(self.serves_sites, why="Sites are not served")
         self.secret(self.config.read_text())
+
+    def serves_sites(self) -> bool:
+        with suppress(NotYetServed, NotServed):
+            self.api.list(API, "Site", "default")
+            return True
+        return False
 
     def secret(self, text: str) -> None:
         data = {"config": base64.b64encode(text.encode()).decode()}

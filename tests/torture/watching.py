@@ -94,7 +94,10 @@ def agree(heard: Heard, found: Report, within: float = SOON) -> float:
     while heard.last is None or heard.lost or words(heard.last) != wanted:
         if time.monotonic() - began > within:
             said = words(heard.last) if heard.last else Counter[str]()
-            raise AssertionError(f"the watch alone: {[*(said - wanted)]}; drift alone: {[*(wanted - said)]}")
+            why = [str(each) for each in heard.last.unreadable.values()] if heard.last else []
+            raise AssertionError(
+                f"the watch alone: {[*(said - wanted)]}; drift alone: {[*(wanted - said)]}; unread: {why}"
+            )
         time.sleep(0.02)
     return time.monotonic() - began
 

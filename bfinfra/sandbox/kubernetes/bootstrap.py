@@ -16,12 +16,12 @@ MANAGER = "kube-apiserver"
 
 
 def bootstrap(cluster: Cluster) -> None:
-    """Create what is missing of it."""
+    """Create what is missing of it, and add rules that a role lacks, as kube-apiserver does at its start."""
     for name in ("default", "kube-system", "kube-public", "kube-node-lease"):
         cluster.ensure({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, MANAGER)
     for name, rules in roles().items():
         labels = {"kubernetes.io/bootstrapping": "rbac-defaults"}
-        cluster.ensure(
+        role = cluster.ensure(
             {
                 "apiVersion": RBAC,
                 "kind": "ClusterRole",
@@ -30,6 +30,7 @@ def bootstrap(cluster: Cluster) -> None:
             },
             MANAGER,
         )
+        _complete(cluster, role, rules)
     subjects = [{"kind": "Group", "name": "system:masters", "apiGroup": "rbac.authorization.k8s.io"}]
     reference = {"kind": "ClusterRole", "name": "cluster-admin", "apiGroup": "rbac.authorization.k8s.io"}
     binding = {
@@ -40,6 +41,12 @@ def bootstrap(cluster: Cluster) -> None:
         "roleRef": reference,
     }
     cluster.ensure(binding, MANAGER)
+
+
+def _complete(cluster: Cluster, role: dict[str, Any], rules: list[dict[str, Any]]) -> None:
+    more = [rule for rule in role["rules"] if rule not in rules]
+    if role["rules"] != [*rules, *more]:
+        cluster.change(role, lambda live: live.update(rules=[*rules, *more]), MANAGER)
 
 
 def roles() -> dict[str, list[dict[str, Any]]]:

@@ -78,7 +78,9 @@ def test_the_name_of_what_is_being_deleted_is_free_later(cluster, space):
     cluster.delete("v1", "ConfigMap", "settings", space)
     with pytest.raises(Busy, match="apply again once it is gone") as caught:
         cluster.create(config_map(space, {"a": "2"}))
-    assert caught.value.problems[0].why == 'object is being deleted: configmaps "settings" already exists (409)'
+    assert (
+        caught.value.problems[0].why == 'object is being deleted: configmaps "settings" already exists (409)'
+    )
     cluster.patch("v1", "ConfigMap", "settings", {"metadata": {"finalizers": None}}, space)
     assert cluster.create(config_map(space, {"a": "2"}))["data"] == {"a": "2"}
 
