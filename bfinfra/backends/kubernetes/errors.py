@@ -151,12 +151,12 @@ def _lacking(message: str) -> str:
 def _class(code: int, status: dict[str, Any], request: httpx2.Request) -> type[RemoteError]:
     reason, message = str(status.get("reason", "")), str(status.get("message", ""))
     reading = request.method in ("GET", "HEAD")
-    if code == 409 and message.startswith(GOING):
+    if (code == 409 and message.startswith(GOING)) or (
+        code == 403 and (_terminating(status) or YOUNG in message)
+    ):
         return Busy
     if code == 409:
         return Exists if reason == "AlreadyExists" else Conflict
-    if code == 403 and (_terminating(status) or YOUNG in message):
-        return Busy
     if code == 403 and any(words in message for words in NOT_OURS):
         return Rejected
     if code == 500 and "failed to create typed patch object" in message:
