@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.kubernetes.cluster import Cluster
+    from bfinfra.sandbox.kubernetes.objects import Object
 
 RBAC = "rbac.authorization.k8s.io/v1"
 READ = ["get", "list", "watch"]
@@ -43,7 +44,7 @@ def bootstrap(cluster: Cluster) -> None:
     cluster.ensure(binding, MANAGER)
 
 
-def _complete(cluster: Cluster, role: dict[str, Any], rules: list[dict[str, Any]]) -> None:
+def _complete(cluster: Cluster, role: Object, rules: list[Object]) -> None:
     more = [rule for rule in role["rules"] if rule not in rules]
     if role["rules"] != [*rules, *more]:
         cluster.change(role, lambda live: live.update(rules=[*rules, *more]), MANAGER)
