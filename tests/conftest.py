@@ -59,7 +59,8 @@ def nothing_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     one.
     """
     monkeypatch.setattr(redact, "_heads", {})
-    monkeypatch.setattr(redact, "_known", {})
+    monkeypatch.setattr(redact, "_lasting", set())
+    monkeypatch.setattr(redact, "_passing", {})
 
 
 @pytest.fixture(scope="session")

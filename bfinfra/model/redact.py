@@ -7,8 +7,10 @@ offset, in hexadecimal.
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -17,28 +19,34 @@ from urllib.parse import quote, quote_plus
 SHOWN = "[secret]"
 SHORTEST = 6  # characters; shorter values also occur in other text
 LINE = 16  # characters from which a line of a longer secret is hidden by itself
-MOST = 500  # passing values that stay hidden, so that what runs for months does not grow
+STALE = 3600.0  # seconds without use after which a session or a token counts as expired
+BATCH = 64  # such values that are forgotten at once
 
 _heads: dict[str, tuple[str, ...]] = {}
 """The forms of all hidden values by their first letters, the longest first, so that none is cut by a shorter
 one.
 """
-_known: dict[str, bool] = {}
-"""Every hidden value, and whether it is passing, in the order in which they were last used."""
+_lasting: set[str] = set()
+_passing: dict[str, float] = {}
+"""Sessions and tokens, and when they were last used, the longest ago first."""
 _lock = threading.Lock()
 
 
 def hide(value: str, *, passing: bool = False) -> str:
     """Never show the value from now on. Returns it. `passing`: a session or a token that a server hands out;
-    of these the ones used last stay hidden, the others have expired.
+    what is not used for an hour is forgotten, so that what runs for months does not grow.
     """
-    if len(value) >= SHORTEST and _known.get(value) is not False:
-        with _lock:
-            before = _known.pop(value, None)
-            _known[value] = passing and before is not False
-            if before is None:
-                _add(_heads, value)
-                _forget()
+    if len(value) < SHORTEST or value in _lasting:
+        return value
+    with _lock:
+        known = _passing.pop(value, None) is not None or value in _lasting
+        if not passing or value in _lasting:
+            _lasting.add(value)
+        else:
+            _passing[value] = time.monotonic()
+        if not known:
+            _add(_heads, value)
+            _forget()
     return value
 
 
@@ -49,16 +57,15 @@ def _add(heads: dict[str, tuple[str, ...]], value: str) -> None:
 
 
 def _forget() -> None:
-    """Drop the passing values that were not used for longest, many at a time: the others' forms are made
-    anew.
-    """
-    passing = [value for value, passes in _known.items() if passes]
-    if len(passing) < MOST + MOST // 8:
+    """Drop stale values, many at a time: the others' forms are made anew."""
+    since = time.monotonic() - STALE
+    stale = list(itertools.takewhile(lambda value: _passing[value] < since, _passing))
+    if len(stale) < BATCH:
         return
-    for value in passing[:-MOST]:
-        del _known[value]
+    for value in stale:
+        del _passing[value]
     heads: dict[str, tuple[str, ...]] = {}
-    for value in _known:
+    for value in (*_lasting, *_passing):
         _add(heads, value)
     _heads.update(heads)  # first what stays: others read it meanwhile
     for head in [head for head in _heads if head not in heads]:

@@ -65,20 +65,29 @@ def test_a_value_too_short_to_distinguish_from_other_text_stays():
     assert redact.redact("abc") == "abc"
 
 
-def test_tokens_that_passed_long_ago_are_forgotten_and_nothing_else(monkeypatch):
-    monkeypatch.setattr(redact, "MOST", 8)
+def test_tokens_that_nobody_used_for_an_hour_are_forgotten_and_nothing_else(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(redact.time, "monotonic", lambda: now)
     hide("a-password-that-stays")
     hide("in-use-before", passing=True)
     hide("a-password-and-token")
     hide("a-password-and-token", passing=True)
     for number in range(1000):
+        now += 60
         hide(f"token-number-{number:04}", passing=True)
         hide("in-use-before", passing=True)
-    kept = "a-password-that-stays in-use-before a-password-and-token token-number-0999"
-    assert redact.redact(kept) == " ".join([redact.SHOWN] * 4)
+    kept = "a-password-that-stays in-use-before a-password-and-token token-number-0999 token-number-0941"
+    assert redact.redact(kept) == " ".join([redact.SHOWN] * 5)
     assert redact.redact("token-number-0001") == "token-number-0001"
-    assert len(redact._known) <= 2 + 8 + 2
-    assert len(redact._heads) < 200 * len(redact._known)
+    assert len(redact._passing) <= 62 + redact.BATCH
+    assert len(redact._heads) < 200 * (len(redact._passing) + len(redact._lasting))
+
+
+def test_tokens_that_are_in_use_stay_hidden_however_many_there_are(monkeypatch):
+    tokens = [f"token-number-{number:04}" for number in range(2000)]
+    for token in tokens:
+        hide(token, passing=True)
+    assert redact.redact(" ".join(tokens)) == " ".join([redact.SHOWN] * len(tokens))
 
 
 def test_a_secret_is_hidden_once_it_was_revealed():
