@@ -39,13 +39,14 @@ def hide(value: str, *, passing: bool = False) -> str:
     if len(value) < SHORTEST or value in _lasting:
         return value
     with _lock:
-        known = _passing.pop(value, None) is not None or value in _lasting
-        if not passing or value in _lasting:
-            _lasting.add(value)
-        else:
-            _passing[value] = time.monotonic()
+        known = value in _lasting or _passing.pop(value, None) is not None
         if not known:
-            _add(_heads, value)
+            _add(_heads, value)  # before others can find it among those that are known
+        if passing and value not in _lasting:
+            _passing[value] = time.monotonic()
+        else:
+            _lasting.add(value)
+        if not known:
             _forget()
     return value
 

@@ -116,3 +116,13 @@ def test_a_document_stays_one_whatever_the_secret_looks_like():
     assert json.loads(
         json.dumps(redact.clean({"name": "other", "why": ['it answered "name": "other"', 1, None]}))
     ) == {"name": "other", "why": ["it answered [secret]", 1, None]}
+
+
+@pytest.mark.parametrize("passing", [False, True])
+def test_a_value_counts_as_hidden_only_once_it_is(monkeypatch, passing):
+    early = []
+    monkeypatch.setattr(
+        redact, "_add", lambda _, value: early.append(value in redact._lasting or value in redact._passing)
+    )
+    hide("a-value-of-two-threads", passing=passing)
+    assert early == [False]
