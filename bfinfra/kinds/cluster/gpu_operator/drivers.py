@@ -18,6 +18,7 @@ from bfinfra.model.compare import Change
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.refs import Key
 from bfinfra.model.step import Step
+from bfinfra.model.suggest import few
 
 SHOWN = 20  # pods in a message
 IMAGE = ("version", "image", "repository")
@@ -123,8 +124,7 @@ def left(key: Key, spec: Spec, state: GpuState, rendering: Rendering | None) -> 
 def listed(drivers: Sequence[Driver]) -> str:
     """`pod a on node b`, …"""
     ordered = sorted(drivers, key=lambda each: (each.node, each.name))
-    named = [f"pod {each.name} on node {each.node}" for each in ordered]
-    return ", ".join(named[:SHOWN]) + (f" and {len(named) - SHOWN} more" if len(named) > SHOWN else "")
+    return few([f"pod {each.name} on node {each.node}" for each in ordered], SHOWN)
 
 
 def _started(each: Driver) -> datetime:

@@ -20,13 +20,13 @@ from bfinfra.kinds.cluster.gpu_operator.steps import (
     TryAgain,
     Uncordon,
 )
+from bfinfra.model import suggest
 from bfinfra.model.compare import Change
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.errors import Refusal
 from bfinfra.model.readiness import READY, Readiness, failed, waiting
 from bfinfra.model.refs import Key
 from bfinfra.model.step import Step
-from bfinfra.model.suggest import nearest
 
 FIELD = "mig_layouts"
 SHOWN = 10  # pods in a message
@@ -68,7 +68,9 @@ def _refuse(node: Node, wanted: str, state: GpuState) -> None:
         )
     if state.layouts is not None and wanted not in state.layouts:
         raise Refusal(
-            f"the MIG manager has no layout {wanted}", field=FIELD, next=nearest(wanted, state.layouts)
+            f"the MIG manager has no layout {wanted}",
+            field=FIELD,
+            next=suggest.nearest(wanted, state.layouts),
         )
 
 
@@ -141,9 +143,7 @@ def _released(node: Node, place: Fields, *, cordoned: bool | None = None) -> Ste
 
 def few(users: Iterable[User]) -> str:
     """`default/train-1 (Job train)`, …: some of the pods."""
-    listed = [f"{each} ({each.owner or 'no controller'})" for each in users]
-    more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
-    return f"{', '.join(listed[:SHOWN])}{more}"
+    return suggest.few([f"{each} ({each.owner or 'no controller'})" for each in users], SHOWN)
 
 
 def readiness(spec: Spec | None, state: GpuState) -> Readiness | None:
@@ -194,6 +194,6 @@ def unknown_nodes(key: Key, spec: Spec, state: GpuState) -> Iterator[Conflict]:
                 yield Conflict(
                     Spot(key, f"{FIELD}.{number}.nodes"),
                     f"{state.cluster} has no node {name}",
-                    next=nearest(name, state.nodes),
+                    next=suggest.nearest(name, state.nodes),
                     stops=False,
                 )

@@ -16,6 +16,7 @@ from bfinfra.kinds.cluster.gpu_operator.state import GpuState, Node
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.readiness import READY, Readiness, Ready, failed, waiting
 from bfinfra.model.refs import Key
+from bfinfra.model.suggest import few
 
 DEPLOYED = "nvidia.com/gpu.deploy.driver"
 PLUGIN = "app=nvidia-dra-driver-kubelet-plugin"
@@ -96,10 +97,9 @@ def without_slices(key: Key, spec: Spec, state: GpuState) -> Iterator[Conflict]:
         return
     bare = sorted(name for name, node in state.nodes.items() if node.has_gpus and name not in state.slices)
     if bare:
-        listed = ", ".join(bare[:SHOWN]) + (f" and {len(bare) - SHOWN} more" if len(bare) > SHOWN else "")
         yield Conflict(
             Spot(key, "allocate"),
-            f"GPUs can't be claimed, as their nodes have no ResourceSlice of them: {listed}",
+            f"GPUs can't be claimed, as their nodes have no ResourceSlice of them: {few(bare, SHOWN)}",
             why="the DRA driver's pod publishes it while it runs",
             next=f"see its pods: kubectl get pods -n {state.namespace} -l {PLUGIN}",
             stops=False,

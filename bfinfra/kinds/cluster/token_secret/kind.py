@@ -31,6 +31,7 @@ from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 from bfinfra.model.step import Step
+from bfinfra.model.suggest import few
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
@@ -122,12 +123,9 @@ class TokenSecret(ReplicatedSecret[Spec, State]):
         """Namespaces whose pods still use an earlier token."""
         for name, spaces in (facts or {}).items():
             if (spec := wanted.get(key := Key(TokenSecret.name, name))) is not None:
-                listed = ", ".join(spaces[:SHOWN]) + (
-                    f" and {len(spaces) - SHOWN} more" if len(spaces) > SHOWN else ""
-                )
                 yield Conflict(
                     Spot(key, "token"),
-                    f"there are copies of the earlier token in {listed} of {spec.cluster}",
+                    f"there are copies of the earlier token in {few(spaces, SHOWN)} of {spec.cluster}",
                     why="the device plug-in's webhook makes them, and never refreshes them",
                     next=f"bfinfra token rotate SITE {spec.token}",
                     stops=False,

@@ -35,7 +35,7 @@ from bfinfra.model.refs import Key
 from bfinfra.model.rights import PrivilegePlaces, may
 from bfinfra.model.site import Site
 from bfinfra.model.step import Step
-from bfinfra.model.suggest import nearest
+from bfinfra.model.suggest import few, nearest
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
@@ -203,7 +203,7 @@ class Rotation(TokenSecret):
             return steps
         source = {"path": need.get("path"), "digest": need.get("digest")}
         for home, (cluster, strays) in found.stale.items():
-            where = _few(dict.fromkeys(stray.namespace for stray in strays))
+            where = few([*dict.fromkeys(stray.namespace for stray in strays)], SHOWN)
             steps.append(
                 Refresh(
                     what=f"token {spec.token}",
@@ -263,10 +263,10 @@ class Rotation(TokenSecret):
             if not (found.restart and each.controlled)
         ]
         parts = [
-            f"left as they are: {_few(found.left)}" if found.left else "",
+            f"left as they are: {few(found.left, SHOWN)}" if found.left else "",
             (
                 f"with the earlier token until they are restarted{'' if found.restart else ' (--restart)'}"
-                f": {_few(notified)}"
+                f": {few(notified, SHOWN)}"
             )
             if notified
             else "",
@@ -376,8 +376,3 @@ def _look(cluster: Cluster) -> tuple[list[Object], list[Object]]:
 def _values(obj: Object) -> dict[str, bytes]:
     """The token's files in a Secret."""
     return {file: value for file, value in values_of(obj).items() if file in FILES}
-
-
-def _few(names: Iterable[str]) -> str:
-    every = [*names]
-    return ", ".join(every[:SHOWN]) + (f" and {len(every) - SHOWN} more" if len(every) > SHOWN else "")
