@@ -103,13 +103,29 @@ def watching(site: Path, state: Path) -> Iterator[Watch]:
             process.terminate()
 
 
-class Answers:
+class Beside:
+    """Work in a thread of its own while the block runs; `over` is set at its end."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=work)
+
+    def __enter__(self) -> Self:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.thread.join()
+
+
+class Answers(Beside):
     """When the server answered. vcsim takes seconds for that with hundreds of servers."""
 
     def __init__(self, down: Callable[[], int]) -> None:
-        self.down, self.over = down, threading.Event()
+        super().__init__(self.look)
+        self.down = down
         self.moments: list[float] = []
-        self.thread = threading.Thread(target=self.look)
 
     def look(self) -> None:
         before = self.down()
@@ -128,14 +144,6 @@ class Answers:
                     break
                 began = each
         return began
-
-    def __enter__(self) -> Self:
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.over.set()
-        self.thread.join()
 
 
 class Follower:
@@ -332,15 +340,15 @@ def passed(before: dict[str, int], after: dict[str, int], took: float) -> str:
     return f"a minute: {(grown['up'] + grown['down']) / 1024:.1f} KiB, {grown['turns']:.1f} round trips"
 
 
-class Drifts:
+class Drifts(Beside):
     """`bfinfra drift` once a minute, from a minute after its start on, by a way of its own."""
 
     def __init__(self, site: Path, delay: vcsims.Delay) -> None:
-        self.site, self.delay, self.over = site, delay, threading.Event()
+        super().__init__(self.run)
+        self.site, self.delay = site, delay
         self.times: list[float] = []
         self.busy, self.memory, self.took = 0.0, 0, 0.0
         self.sent = self.last = delay.counts()
-        self.thread = threading.Thread(target=self.run)
 
     def run(self) -> None:
         began = time.monotonic()
@@ -356,14 +364,6 @@ class Drifts:
             self.busy += used.ru_utime + used.ru_stime
             self.memory = max(self.memory, used.ru_maxrss >> 10)
             self.last = self.delay.counts()
-
-    def __enter__(self) -> Self:
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.over.set()
-        self.thread.join()
 
     def show(self) -> None:
         took = 60.0 * len(self.times)

@@ -66,9 +66,8 @@ class Looking:
         unread = self._watched.unread_kinds
         self._watched.look([key for key in touched if key.kind not in kinds])
         moved = self._watched.survey(kinds)
-        if (
-            back := unread - self._watched.unread_kinds
-        ):  # what is behind it was not read, and would be missing
+        if back := unread - self._watched.unread_kinds:
+            # what is behind these kinds was not read, and would be missing
             moved |= self._watched.survey(self._watched.behind(back) - kinds)
         self._polling.hasten(self._watched.dependants(moved))
         if self._follows.extend():
