@@ -15,7 +15,7 @@ from bfinfra.engine.plan import DesiredState, make, ours
 from bfinfra.engine.reconciler import Reconciler
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.drift import Report
-from bfinfra.model.errors import RemoteError, Unreachable
+from bfinfra.model.errors import Problem, RemoteError, Unreachable
 from bfinfra.model.plan import Plan
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, kinds_named
@@ -133,11 +133,13 @@ class Watched:
         return list(_ordered(self.kinds, some))
 
     def decide(self, moved: Collection[Key]) -> None:
-        """Decide again about these resources, and about those that wait for them."""
+        """Decide again about these resources, about those that wait for them, and about those of which
+        something was said that may be about another resource.
+        """
         states = ours(self.desired, self.observed)
         known = {*self.desired.wanted, *states}
         behind = {item.key for item in self.plan.items if not {*item.waits_for}.isdisjoint(moved)}
-        again = ({*moved} | behind | self._unread()) & known
+        again = ({*moved} | behind | self._in_question(known)) & known
         gone = ({*moved} | behind) - known
         part = (
             make(self.site, self.desired, self.observed, self.kinds, sorted(again, key=str))
@@ -152,9 +154,13 @@ class Watched:
         names = {each.kind if isinstance(each, Key) else each for each in self.observed.unreadable}
         return frozenset(names & self.kinds.keys())
 
-    def _unread(self) -> set[Key]:
-        """Resources that could not be read or decided when they were last looked at."""
-        return {Key.parse(where) for where in self.plan.unreadable if "/" in where}
+    def _in_question(self, known: Iterable[Key]) -> set[Key]:
+        """Resources that could not be read or decided when they were last looked at, and those with a problem
+        or a warning.
+        """
+        problems = (*self.plan.problems, *(each.problem for each in self.plan.warnings))
+        said = {*self.plan.unreadable, *map(_address, problems)}
+        return {key for key in known if str(key) in said}
 
     def _moved(self, before: Mapping[Key, Any]) -> frozenset[Key]:
         moved = frozenset(
@@ -190,7 +196,8 @@ def _merged(
         if item.key in known and (item.key not in about or item.key in fresh)
     ]
     places = {str(key) for key in about}
-    problems = [p for p in whole.problems if p.what.partition(":")[0] not in places]
+    problems = [each for each in whole.problems if _address(each) not in places]
+    warnings = [each for each in whole.warnings if _address(each.problem) not in places]
     unreadable = {
         where: why
         for where, why in whole.unreadable.items()
@@ -201,7 +208,13 @@ def _merged(
         items=(*kept, *fresh.values()),
         problems=(*problems, *(p for p in part.problems if p not in problems)),
         unreadable={**unreadable, **part.unreadable},
+        warnings=(*warnings, *(each for each in part.warnings if each not in warnings)),
     )
+
+
+def _address(problem: Problem) -> str:
+    """The address of the resource that it begins with."""
+    return problem.what.partition(":")[0]
 
 
 def _texts(value: object) -> Iterator[str]:
