@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes.cluster import ClusterClient, Selected
     from bfinfra.backends.vcenter.changes import Change, Changes
 
-ROUND = 20  # seconds of each wait call at most, well below the transport's read time-out
+ROUND = 20  # seconds of each wait call of vCenter at most, well below the transport's read time-out
+WATCH = 45  # seconds of each watch of a cluster at most, likewise: a cluster may have thousands of them
 QUIET = 0.1  # seconds without a further change, after which a change is looked at
 BUSY = 1.0  # seconds after which it is looked at in any case
 LOOK = 0.25  # seconds between two looks at whether the watch shall end
@@ -120,7 +121,7 @@ class Stream:
                     else:  # what was read before has to be read again
                         self.arrived.put(Arrivals(clusters=True))
                     heard = time.monotonic()
-                changes.wait(ROUND, self._object)
+                changes.wait(WATCH, self._object)
                 heard, failures, followed = time.monotonic(), 0, True
             except NotServed:
                 changes.leave()  # its type was deleted, and its objects with it

@@ -31,7 +31,8 @@ class Looking:
         self._in_clusters = IN_CLUSTERS & kinds.keys()
         self._used = frozenset(key.kind for key in watched.desired.wanted)
         polled = watched.in_order(kinds.keys() - self._followed)
-        self._polling = Polling(polled, interval, time.monotonic())
+        found = {key.kind for key in watched.observed.states}
+        self._polling = Polling(polled, self._used | found, interval, time.monotonic())
         self._again = Again(LONGEST)
         self._words = frozenset[str]()
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Container, Sequence
 
 FIRST = 1.0  # seconds until what could not be read is read again
+SELDOM = 10  # intervals between two reads of a kind of which the site has nothing
 
 
 class Polling:
-    """`kinds`: in the order in which they are read. `interval`, and all times: seconds, by one clock."""
+    """`kinds`: in the order in which they are read. `used`: those of which the site has something; others are
+    read once in ten intervals. `interval`, and all times: seconds, by one clock.
+    """
 
-    def __init__(self, kinds: Sequence[str], interval: float, now: float) -> None:
-        self._interval = interval
-        self._next = {kind: now + interval * n / len(kinds) for n, kind in enumerate(kinds, 1)}
+    def __init__(self, kinds: Sequence[str], used: Container[str], interval: float, now: float) -> None:
+        self._interval = {kind: interval if kind in used else interval * SELDOM for kind in kinds}
+        self._next = {
+            kind: now + seconds * n / len(kinds)
+            for n, (kind, seconds) in enumerate(self._interval.items(), 1)
+        }
         self._soon: set[str] = set()
 
     def hasten(self, kinds: Collection[str]) -> None:
@@ -21,10 +27,11 @@ class Polling:
         self._soon |= self._next.keys() & kinds
 
     def due(self, now: float) -> frozenset[str]:
-        """Return the kinds to be read now. Each of them is due again an interval later."""
+        """Return the kinds to be read now. Each of them is due again after its interval."""
         late = {kind: now - at for kind, at in self._next.items() if at <= now}
         for kind, seconds in late.items():
-            self._next[kind] += self._interval * (math.floor(seconds / self._interval) + 1)
+            each = self._interval[kind]
+            self._next[kind] += each * (math.floor(seconds / each) + 1)
         found = frozenset(late) | self._soon
         self._soon = set()
         return found

@@ -15,7 +15,7 @@ class Watched:
 
     def __init__(self, *unread: frozenset[str]) -> None:
         self.kinds = dict.fromkeys(("cluster", "namespace"), SimpleNamespace(followed=False))
-        self.desired = SimpleNamespace(wanted={})
+        self.desired, self.observed = SimpleNamespace(wanted={}), SimpleNamespace(states={})
         self.unread, self.read = [*unread], list[object]()
 
     @property
