@@ -272,6 +272,29 @@ def test_a_site_that_is_not_to_be_watched_is_given_up(cluster: Cluster, change: 
     until(lambda: cluster.watch()["following"])
 
 
+def test_a_site_that_is_taken_while_its_watcher_ends_is_given_up(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken, over, write = threading.Event(), threading.Event(), cluster.api.patch_status_of
+
+    def slowly(*words: Any) -> Any:
+        answer = write(*words)
+        taken.set()
+        assert over.wait(SOON)
+        return answer
+
+    monkeypatch.setattr(cluster.api, "patch_status_of", slowly)
+    cluster.site()
+    end = cluster.start("one")
+    assert taken.wait(SOON)
+    cluster.stops[-1][0].set()
+    time.sleep(1)  # until it does nothing new
+    over.set()
+    end()
+    assert cluster.watch()["replica"] == ""
+    assert not any(thread.name == "site poc" for thread in threading.enumerate())
+
+
 def test_a_deleted_site_is_followed_no_more(cluster: Cluster) -> None:
     cluster.site()
     cluster.start("one")

@@ -124,7 +124,8 @@ class Replica:
                 for uid, act in self.due():
                     pool.submit(self._act, uid, act)
                 self._wake.wait(0.5)
-            self._end(pool)
+            pool.shutdown(cancel_futures=True)  # what is under way may take another Site
+        self._end()
 
     def renew(self) -> None:
         """Renew the Lease, and see who else lives."""
@@ -293,14 +294,15 @@ class Replica:
             if wanted.uid in self.sites:
                 self.sites[wanted.uid] = replace(wanted, site={})
 
-    def _end(self, pool: ThreadPoolExecutor) -> None:
+    def _end(self) -> None:
         """Give every Site up."""
         with self._lock:
             mine = list(self.followers)
             for each in self.followers.values():
                 each.end()
-        for uid in mine:
-            pool.submit(self._act, uid, partial(self._give, uid, "its watcher ended"))
+        with ThreadPoolExecutor(WRITERS, thread_name_prefix="watcher") as pool:
+            for uid in mine:
+                pool.submit(self._act, uid, partial(self._give, uid, "its watcher ended"))
 
 
 def _given(found: Watching, *, why: str, now: str) -> Watching:
