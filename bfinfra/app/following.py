@@ -12,6 +12,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.model.errors import Denied, RemoteError
+from bfinfra.model.pauses import pause
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 
@@ -27,7 +28,6 @@ QUIET = 0.1  # seconds without a further change, after which a change is looked 
 BUSY = 1.0  # seconds after which it is looked at in any case
 LOOK = 0.25  # seconds between two looks at whether the watch shall end
 LAST = 10.0  # seconds that the end waits for calls that are under way
-FIRST, LONGEST = 1.0, 60.0  # seconds until a cluster is tried again that could not be followed twice in a row
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Stream:
                 if failures == 2:
                     self._gap(changes, why, heard, over=False)
                 if failures > 1:  # the first time it is tried again at once
-                    self.over.wait(min(LONGEST, FIRST * 2.0 ** (failures - 2)))
+                    self.over.wait(pause(failures - 1))
 
     def _gap(self, changes: ObjectChanges, why: str, heard: float, *, over: bool) -> None:
         gap = Gap(changes.cluster, changes.kind, why, time.monotonic() - heard, over)

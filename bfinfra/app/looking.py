@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from bfinfra.model.refs import Key
 
 VM, MARK = "VirtualMachine", "bfinfra:"
-LONGEST = 60.0  # seconds at most until what could not be read is read again
 
 
 class Looking:
@@ -33,7 +32,7 @@ class Looking:
         polled = watched.in_order(kinds.keys() - self._followed)
         found = {key.kind for key in watched.observed.states}
         self._polling = Polling(polled, self._used | found, interval, time.monotonic())
-        self._again = Again(LONGEST)
+        self._again = Again()
         self._words = frozenset[str]()
 
     def start(self) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Container, Sequence
 
-FIRST = 1.0  # seconds until what could not be read is read again
+from bfinfra.model.pauses import pause
+
 SELDOM = 10  # intervals between two reads of a kind of which the site has nothing
 
 
@@ -38,22 +39,21 @@ class Polling:
 
 
 class Again:
-    """When to read again what could not be read: soon, then ever more seldom. `longest`, and all times:
-    seconds, by one clock.
+    """When to read again what could not be read: soon, then ever more seldom. All times: seconds, by one
+    clock.
     """
 
-    def __init__(self, longest: float) -> None:
-        self._longest = longest
-        self._pause = self._at = 0.0
+    def __init__(self) -> None:
+        self._failures, self._at = 0, 0.0
 
     def due(self, unread: frozenset[str], now: float) -> frozenset[str]:
         """Return the kinds to be read now, of those that could not be read."""
         if not unread:
-            self._pause = 0.0
-        elif not self._pause:
-            self._pause, self._at = FIRST, now + FIRST
-        elif now >= self._at:
-            self._pause = min(self._longest, 2 * self._pause)
-            self._at = now + self._pause
-            return unread
-        return frozenset()
+            self._failures = 0
+            return frozenset()
+        again = self._failures > 0
+        if again and now < self._at:
+            return frozenset()
+        self._failures += 1
+        self._at = now + pause(self._failures)
+        return unread if again else frozenset()

@@ -18,6 +18,7 @@ from bfinfra.app.sight import Sight
 from bfinfra.model import secret
 from bfinfra.model.drift import Drifted, Report, judged
 from bfinfra.model.errors import BfinfraError
+from bfinfra.model.pauses import pause
 from bfinfra.model.plan import Action
 from bfinfra.model.records import dataclass
 from bfinfra.model.site import Site
@@ -25,7 +26,6 @@ from bfinfra.model.site import Site
 if TYPE_CHECKING:
     from bfinfra.engine.watch import Watched
 
-FIRST, LONGEST = 1.0, 60.0  # seconds until a survey that failed is tried again, doubled each time
 INTERVAL = 60.0  # seconds between two reads of what no server reports
 
 
@@ -51,7 +51,7 @@ def watch(
     """
     options, ended = options or WatchOptions(), context.stop.flag
     last: Report | None = None
-    lost, why, pause = 0.0, "", FIRST
+    lost, why, failures = 0.0, "", 0
     login = Login(site)
     while not ended.is_set():
         stream = Stream(site.name)
@@ -63,7 +63,7 @@ def watch(
                 fresh = last is None or sight.why or found.new or found.ended
                 if fresh or _content(found) != _content(last):
                     listener.report(sight)
-                last, lost, why, pause = found, 0.0, "", FIRST
+                last, lost, why, failures = found, 0.0, "", 0
                 if options.once_settled:
                     return last
         except BfinfraError as error:
@@ -75,8 +75,8 @@ def watch(
             if not lost:
                 lost = stream.heard or time.monotonic()
                 listener.interrupted(why, time.monotonic() - lost)
-            login.wait(error, pause, ended, lambda: listener.turned(0))
-            pause = min(LONGEST, 2 * pause)
+            failures += 1
+            login.wait(error, pause(failures), ended, lambda: listener.turned(0))
     return last
 
 

@@ -15,6 +15,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.model.errors import BfinfraError, Exists, Missing
+from bfinfra.model.pauses import pause
 from bfinfra.model.records import dataclass
 from bfinfra.operator import seen
 from bfinfra.operator.crd import KIND
@@ -35,9 +36,9 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import ClusterClient
 
 WRITERS = 8  # threads that call the API server
-AGAIN, DOUBLED, REPORTED = 5.0, 6, 3
-"""Seconds after which what the API server refused is tried again, how often that doubles, and with which
-refusal it is reported.
+AGAIN, LONGEST, REPORTED = 5.0, 320.0, 3
+"""Seconds after which what the API server refused is tried again, at first and at most, and which refusal is
+reported.
 """
 LISTED = 10.0  # seconds between two looks at which watchers live
 RENEWED = 300.0  # seconds between two complete lists
@@ -380,7 +381,7 @@ class Keeper:
             return
         log.warning("%s/%s: %s", held.wanted.namespace, held.wanted.name, error)
         held.refusals += 1
-        self._later(uid, self.clock() + AGAIN * 2 ** min(held.refusals - 1, DOUBLED))
+        self._later(uid, self.clock() + pause(held.refusals, AGAIN, LONGEST))
         if held.refusals == REPORTED:
             with contextlib.suppress(BfinfraError):
                 self._write(

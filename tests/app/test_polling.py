@@ -48,8 +48,8 @@ def test_a_kind_of_which_the_site_has_nothing_is_read_once_in_ten_intervals() ->
 
 
 def test_what_could_not_be_read_is_read_again_ever_more_seldom_until_it_can_be_read() -> None:
-    again = Again(longest=5)
+    again = Again()
     unread = frozenset({"a"})
-    assert [second for second in range(20) if again.due(unread, second)] == [1, 3, 7, 12, 17]
-    assert again.due(frozenset(), 20) == set()
-    assert [second for second in range(21, 26) if again.due(unread, second)] == [22, 24]
+    assert [second for second in range(200) if again.due(unread, second)] == [1, 3, 7, 15, 31, 63, 123, 183]
+    assert again.due(frozenset(), 200) == set()
+    assert [second for second in range(201, 206) if again.due(unread, second)] == [202, 204]

@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Collection, Iterable, Mapping
 
+from bfinfra.model.pauses import pause
 from bfinfra.model.records import dataclass
 from bfinfra.operator.desired import Desired
 
@@ -76,4 +77,4 @@ def _rank(uid: str, me: str) -> bytes:
 def _patience(wanted: Desired) -> float:
     """Seconds until it may be taken: a Site that brings its replicas down must not take one after another."""
     losses = wanted.watching.losses
-    return min(LONGEST, FIRST * 2.0 ** (losses - 2)) if losses > 1 else 0.0
+    return pause(losses - 1, FIRST, LONGEST) if losses > 1 else 0.0

@@ -17,6 +17,7 @@ from bfinfra.app.notifier import Notifier
 from bfinfra.app.watch import WatchOptions, watch
 from bfinfra.engine import checks, journal
 from bfinfra.model.errors import BfinfraError
+from bfinfra.model.pauses import pause
 from bfinfra.model.records import dataclass
 from bfinfra.model.redact import redact
 from bfinfra.model.stop import Stop
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from bfinfra.model.drift import Report
     from bfinfra.model.site import Site
 
-PAUSE, LONGEST = 1.0, 60.0  # seconds until a Site that can't be followed is tried again, doubled each time
 REREAD = 60.0  # seconds between two reads of a Site's Secrets and ConfigMaps
 log = logging.getLogger("bfinfra.operator")
 
@@ -169,7 +169,7 @@ class Follower(Listener):
         )
 
     def _run(self) -> None:
-        pause, name = PAUSE, f"{self.wanted.namespace}/{self.wanted.name}"
+        failures, name = 0, f"{self.wanted.namespace}/{self.wanted.name}"
         while not self._over.is_set():
             with self._lock:
                 self._stop = Stop()
@@ -178,10 +178,10 @@ class Follower(Listener):
                 self._failed(defect)
             self._surveyed()
             if self._stop.flag.is_set():
-                pause = PAUSE
+                failures = 0
             else:
-                self._over.wait(pause)
-                pause = min(LONGEST, 2 * pause)
+                failures += 1
+                self._over.wait(pause(failures))
         shutil.rmtree(self._folder, ignore_errors=True)
         self._heard.close()
 

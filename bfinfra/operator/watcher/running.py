@@ -20,6 +20,7 @@ from bfinfra.backends.kubernetes.changes import ObjectChanges
 from bfinfra.backends.kubernetes.cluster import Selected
 from bfinfra.backends.transport import Transport
 from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.pauses import pause
 from bfinfra.model.records import dataclass
 from bfinfra.operator.crd import KIND
 from bfinfra.operator.lease import Lease
@@ -30,7 +31,6 @@ from bfinfra.operator.watcher.follower import Desk
 from bfinfra.operator.watcher.replica import Replica
 
 ROUND = 20  # seconds of each watch request at most, well below the transport's read time-out
-PAUSE, LONGEST = 1.0, 30.0  # seconds until Sites are listed again, doubled each time
 log = logging.getLogger("bfinfra.operator")
 
 
@@ -108,18 +108,18 @@ class Feed:
 
     def run(self, stop: threading.Event) -> None:
         """List, and follow; again from the start whenever that ends."""
-        pause = PAUSE
+        failures = 0
         while not stop.is_set():
             try:
                 self._replica.all(self._changes.all())
                 while not stop.is_set():
                     self._changes.wait(ROUND, self._replica.site, self._replica.gone)
-                    pause = PAUSE
+                    failures = 0
             except BfinfraError as error:
                 if not stop.is_set():
                     log.warning("Sites can't be followed: %s", error)
-                stop.wait(pause)
-                pause = min(LONGEST, 2 * pause)
+                failures += 1
+                stop.wait(pause(failures))
 
     def cancel(self) -> None:
         """End a request that runs."""
