@@ -58,7 +58,7 @@ class RunningCluster:
         self._new: tuple[int, str] | None = None
         self._kept: list[Any] = []
         self.definitions = Definitions(self.loop, converts)
-        managers = MigManagers(self.loop)
+        managers = MigManagers(self.loop, outside)
         operator = GpuOperator(self.loop, outside, managers)
         outside = replace(outside, gpus=operator.gpus)
         drivers = DraDrivers(self.loop, outside)

@@ -22,9 +22,9 @@ DRIVER, PUBLIC = "nvidia-driver-ctr", "nvcr.io/nvidia/driver:"
 class Gpus:
     """Of a node: how many GPUs its driver sees; `runtimes`: container runtimes that give them to containers,
     "" for the default one; `licensed`: CUDA runs on them. `product`: as the driver names it; `vgpu`: they are
-    vGPUs; `parts`: the resources that each is divided into, and how many of each; () for none. `driver`: the
-    driver's version, "" = none is in the machine's image; `host_driver`: that of the host's vGPU driver, ""
-    = not known; `memory`: MiB of each.
+    vGPUs; `parts`: the resources that each is divided into, and how many of each; () for none; `profiles`:
+    the same by MIG profile, such as 1g.5gb. `driver`: the driver's version, "" = none is in the machine's
+    image; `host_driver`: that of the host's vGPU driver, "" = not known; `memory`: MiB of each.
     """
 
     count: int = 0
@@ -33,6 +33,7 @@ class Gpus:
     product: str = ""
     vgpu: bool = False
     parts: tuple[tuple[str, int], ...] = ()
+    profiles: tuple[tuple[str, int], ...] = ()
     driver: str = "550.54.15"
     host_driver: str = ""
     memory: int = 16384

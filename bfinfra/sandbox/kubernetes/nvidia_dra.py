@@ -1,10 +1,13 @@
-"""NVIDIA's DRA driver on a node: the devices that its plug-ins publish, after the driver's deviceinfo.go."""
+"""NVIDIA's DRA driver on a node: the devices that its plug-ins publish, after deviceinfo.go and mig.go of the
+driver's 0.5.
+"""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
 
+from bfinfra.sandbox.kubernetes.mig_profiles import Profile, placed
 from bfinfra.sandbox.kubernetes.nvidia import Gpus
 from bfinfra.sandbox.kubernetes.nvidia_smi import cuda
 from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of, uid_of
@@ -50,21 +53,63 @@ def gpu_uuid(node: str, number: int) -> str:
 
 
 def devices(driver: str, node: str, gpus: Gpus) -> list[Object]:
-    """What a driver publishes of a node: whole GPUs. GPUs that are divided by hand are left out."""
+    """What a driver publishes of a node: each GPU, or in its place the parts into which it is divided."""
     if driver == COMPUTE_DOMAIN:
         return [
             {"name": f"{kind}-0", "attributes": {"type": {"string": kind}, "id": {"int": 0}}}
             for kind in ("channel", "daemon")
         ]
-    return [] if gpus.parts else [_gpu(node, number, gpus) for number in range(gpus.count)]
+    found = []
+    for number in range(gpus.count):
+        parts = placed(gpus.product, dict(gpus.profiles)) or []
+        found += [_part(node, number, gpus, each) for each in parts] or [_gpu(node, number, gpus)]
+    return found
 
 
 def _gpu(node: str, number: int, gpus: Gpus) -> Object:
+    own = {"type": {"string": "gpu"}, "uuid": {"string": gpu_uuid(node, number)}}
+    return {
+        "name": f"gpu-{number}",
+        "attributes": {**own, **_card(number, gpus)},
+        "capacity": {"memory": {"value": _memory(gpus.memory)}},
+    }
+
+
+def _part(node: str, number: int, gpus: Gpus, part: tuple[Profile, int]) -> Object:
+    """A part that is there before anybody claims it (static MIG)."""
+    profile, start = part
+    card = gpu_uuid(node, number)
+    text = {
+        "type": "mig",
+        "parentUUID": card,
+        "profile": profile.name,
+        "uuid": f"MIG-{uuid.uuid5(uuid.NAMESPACE_OID, f'{card} {profile.name} {start}')}",
+    }
+    counts = {
+        "multiprocessors": profile.multiprocessors,
+        "copyEngines": profile.copy_engines,
+        "decoders": profile.decoders,
+        "encoders": 0,
+        "jpegEngines": profile.jpeg,
+        "ofaEngines": profile.ofa,
+        **{f"memorySlice{slot}": 1 for slot in range(start, start + profile.size)},
+    }
+    short = profile.name.replace(".", "").replace("+", "-")
+    return {
+        "name": f"gpu-{number}-mig-{short}-{profile.number}-{start}",
+        "attributes": {**{name: {"string": value} for name, value in text.items()}, **_card(number, gpus)},
+        "capacity": {
+            **{name: {"value": str(count)} for name, count in counts.items()},
+            "memory": {"value": _memory(profile.memory)},
+        },
+    }
+
+
+def _card(number: int, gpus: Gpus) -> Object:
+    """The attributes of a card, which its parts have too."""
     card = gpus.product.replace("-", " ").replace("NVIDIA ", "", 1).replace("Tesla ", "").split(" ")[0]
     architecture, capability = FAMILIES.get(card, ("Unknown", "0.0.0"))
     text: Mapping[str, str] = {
-        "type": "gpu",
-        "uuid": gpu_uuid(node, number),
         "productName": gpus.product.replace("-", " ", 1),
         "brand": "Nvidia",
         "architecture": architecture,
@@ -76,15 +121,15 @@ def _gpu(node: str, number: int, gpus: Gpus) -> Object:
         "driverVersion": _semantic(gpus.driver),
         "cudaDriverVersion": _semantic(cuda(gpus.driver)),
     }
-    gib, rest = divmod(gpus.memory, 1024)
     return {
-        "name": f"gpu-{number}",
-        "attributes": {
-            **{name: {"string": value} for name, value in text.items()},
-            **{name: {"version": value} for name, value in versions.items()},
-        },
-        "capacity": {"memory": {"value": f"{gpus.memory}Mi" if rest else f"{gib}Gi"}},
+        **{name: {"string": value} for name, value in text.items()},
+        **{name: {"version": value} for name, value in versions.items()},
     }
+
+
+def _memory(mib: int) -> str:
+    gib, rest = divmod(mib, 1024)
+    return f"{mib}Mi" if rest else f"{gib}Gi"
 
 
 def _semantic(version: str) -> str:

@@ -6,6 +6,7 @@ import shlex
 import time
 import uuid
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from bfinfra.sandbox.kubernetes.nvidia import Gpus, owned
 from bfinfra.sandbox.kubernetes.objects import Object, dig, uid_of
@@ -16,6 +17,14 @@ CUDA = {535: "12.2", 550: "12.4", 560: "12.6", 570: "12.8", 580: "13.0", 590: "1
 NOT_FOUND = f"sh: 1: {PROGRAM}: not found"
 RULE = "+" + "-" * 89 + "+"
 COLUMNS = "+" + "-" * 41 + "+" + "-" * 24 + "+" + "-" * 22 + "+"
+
+
+class Given(NamedTuple):
+    """What a container was given: a GPU, or of the GPU `card` a part of a MIG profile."""
+
+    uuid: str
+    card: str = ""
+    profile: str = ""
 
 
 def asked(container: Object) -> list[str] | None:
@@ -29,27 +38,34 @@ def asked(container: Object) -> list[str] | None:
     return words[1:] if words and words[0].rpartition("/")[2] == PROGRAM else None
 
 
-def printed(options: list[str], identities: Sequence[str], gpus: Gpus, now: float) -> tuple[list[str], bool]:
-    """The lines that it prints, and whether it ends well: without GPUs, its container has no such program.
-    `identities`: the UUIDs of those that the container was given.
-    """
-    count = len(identities)
-    if not count:
+def printed(options: list[str], given: Sequence[Given], gpus: Gpus, now: float) -> tuple[list[str], bool]:
+    """The lines that it prints, and whether it ends well: without GPUs, its container has no such program."""
+    if not given:
         return [NOT_FOUND], False
+    cards = list(dict.fromkeys(each.card or each.uuid for each in given))
     name = gpus.product.replace("-", " ", 1)
     if options == ["-L"]:
-        return [f"GPU {n}: {name} (UUID: {each})" for n, each in enumerate(identities)], True
+        return [line for n, card in enumerate(cards) for line in _listed(n, card, name, given)], True
     if options:
         return [f"{PROGRAM} {' '.join(options)}: the sandbox's GPUs only know -L"], False
-    return _table(name, count, gpus, now), True
+    return _table(name, len(cards), gpus, now), True
 
 
-def by_plugin(pod: Object, container: Object, gpus: Gpus) -> list[str]:
-    """The UUIDs of the GPUs, or parts of them, that the device plug-in gave a container."""
+def _listed(number: int, card: str, name: str, given: Sequence[Given]) -> list[str]:
+    """A GPU, and the parts of it that were given."""
+    parts = [each for each in given if each.card == card]
+    return [
+        f"GPU {number}: {name} (UUID: {card})",
+        *(f"  MIG {each.profile:<11} Device {n:>2}: (UUID: {each.uuid})" for n, each in enumerate(parts)),
+    ]
+
+
+def by_plugin(pod: Object, container: Object, gpus: Gpus) -> list[Given]:
+    """What the device plug-in gave a container; parts of GPUs as whole ones."""
     limits = dig(container, "resources", "limits", default={})
     asked_for = sum(int(value) for name, value in limits.items() if owned(name))
     count = min(asked_for, gpus.count * sum(number for _, number in gpus.parts or (("", 1),)))
-    return [f"GPU-{uuid.uuid5(uuid.NAMESPACE_OID, f'{uid_of(pod)} {number}')}" for number in range(count)]
+    return [Given(f"GPU-{uuid.uuid5(uuid.NAMESPACE_OID, f'{uid_of(pod)} {n}')}") for n in range(count)]
 
 
 def cuda(driver: str) -> str:

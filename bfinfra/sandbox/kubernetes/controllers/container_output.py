@@ -60,11 +60,16 @@ class ContainerOutput:
             return self._training(pod, container)
         return self._remote(ask, ContainerFiles(pod, container, volumes), environment, when)
 
-    def _by_claims(self, pod: Object, container: Object) -> list[str]:
-        """The UUIDs of the GPUs that a container has by its claims."""
+    def _by_claims(self, pod: Object, container: Object) -> list[nvidia_smi.Given]:
+        """The GPUs, and parts of them, that a container has by its claims."""
         slices = self._cluster.store.all(SLICES)
         return [
-            str(dig(device, "attributes", "uuid", "string"))
+            nvidia_smi.Given(
+                *(
+                    str(dig(device, "attributes", name, "string", default=""))
+                    for name in ("uuid", "parentUUID", "profile")
+                )
+            )
             for each in devices(self._cluster, pod, container)
             for one in slices
             if dig(one, "spec", "driver") == each["driver"] == GPU

@@ -9,7 +9,7 @@ from functools import partial
 
 from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
 from bfinfra.sandbox.kubernetes.controllers.pod_claims import SLICES
-from bfinfra.sandbox.kubernetes.nvidia_dra import PROGRAMS, devices, drivers_of, resource_slice
+from bfinfra.sandbox.kubernetes.nvidia_dra import GPU, PROGRAMS, devices, drivers_of, resource_slice
 from bfinfra.sandbox.kubernetes.objects import Object, copied, dig, runs, uid_of
 from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.kubernetes.store import Change, Key
@@ -72,6 +72,13 @@ class DraDrivers:
     def registered(self, node: str) -> set[str]:
         """The drivers that a node's kubelet can ask for devices."""
         return set(self._wanted(node)) if self._any else set()
+
+    def gone(self, node: str) -> set[str]:
+        """The parts of GPUs that a node's driver publishes, and that are not there any more."""
+        published = self._wanted(node).get(GPU, []) if self._any else []
+        now = [each["name"] for each in devices(GPU, node, self._outside.gpus(node))] if published else []
+        parts = {each["name"] for each in published if each["attributes"]["type"]["string"] == "mig"}
+        return parts - set(now)
 
     def _wanted(self, node: str) -> dict[str, list[Object]]:
         pods = [

@@ -126,20 +126,23 @@ def layouts(policy: Object, namespace: str) -> Object:
     }
 
 
-def parts(config: Object | None, layout: str, strategy: str) -> tuple[tuple[str, int], ...] | None:
-    """The resources that a GPU offers in a layout, and how many of each; () for one that is not divided; None
-    for a layout that the ConfigMap doesn't have.
+def profiles(config: Object | None, layout: str) -> tuple[tuple[str, int], ...] | None:
+    """The parts that a GPU has in a layout, and how many of each; () for one that is not divided; None for a
+    layout that the ConfigMap doesn't have.
     """
     known = yaml.safe_load(dig(config, "data", "config.yaml", default="{}")) or {}
     found = dig(known, "mig-configs", layout)
     if found is None:
         return None
     devices = dig(found, 0, "mig-devices", default={}) if dig(found, 0, "mig-enabled") else {}
-    if not devices:
-        return ()
-    if strategy == "mixed":
-        return tuple((f"nvidia.com/mig-{size}", number) for size, number in devices.items())
-    return (("nvidia.com/gpu", sum(devices.values())),)
+    return tuple(devices.items())
+
+
+def parts(divided: tuple[tuple[str, int], ...], strategy: str) -> tuple[tuple[str, int], ...]:
+    """The resources that a divided GPU offers, and how many of each; () for one that is not divided."""
+    if strategy == "mixed" or not divided:
+        return tuple((f"nvidia.com/mig-{size}", number) for size, number in divided)
+    return (("nvidia.com/gpu", sum(number for _, number in divided)),)
 
 
 def dra_set(owner: Object, namespace: str, *, domains: bool) -> Object:

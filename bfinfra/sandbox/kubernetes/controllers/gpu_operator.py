@@ -114,12 +114,14 @@ class GpuOperator:
         )
         driver = operands.version_of(pods[0]) if pods else "" if ours else found.driver
         licensed = not found.vgpu or any(self._licensed.get(uid_of(pod), False) for pod in pods)
+        divided = () if policy is None else self._manager.profiles(node)
         return replace(
             found,
             count=found.count if driver and licensed else 0,
             driver=driver,
             runtimes=frozenset({*found.runtimes, ""}) if self._toolkit(node) else found.runtimes,
-            parts=() if policy is None else self._manager.parts(node, policy),
+            parts=operands.parts(divided, str(dig(policy, "spec", "mig", "strategy", default="single"))),
+            profiles=divided,
         )
 
     def _toolkit(self, node: str) -> bool:

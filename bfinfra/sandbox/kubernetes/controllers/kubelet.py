@@ -95,7 +95,8 @@ class Kubelet:
         """
         node = pod["spec"]["nodeName"]
         claims = dig(pod, "spec", "resourceClaims")
-        if claims and (why := unprepared(self._cluster, pod, self._drivers.registered(node))):
+        known, gone = self._drivers.registered(node), self._drivers.gone(node)
+        if claims and (why := unprepared(self._cluster, pod, known, gone)):
             return ("ContainerCreating", why, "")
         init = dig(pod, "spec", "initContainers", 0, "name", default="")
         if drivers_of(pod) and init and not self._outside.gpus(node).count:

@@ -8,8 +8,12 @@ from collections.abc import Iterable
 
 from bfinfra.sandbox.kubernetes.controllers import gpu_operands as operands
 from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
+from bfinfra.sandbox.kubernetes.controllers.pod_claims import of_driver
+from bfinfra.sandbox.kubernetes.mig_profiles import placed
 from bfinfra.sandbox.kubernetes.nvidia import uses
+from bfinfra.sandbox.kubernetes.nvidia_dra import GPU
 from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of, namespace_of, runs, uid_of
+from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.kubernetes.store import Change, Key
 
 NODES: Key = ("", "nodes")
@@ -23,8 +27,8 @@ class MigManagers:
 
     kinds = (NODES,)
 
-    def __init__(self, loop: Loop) -> None:
-        self._loop, self._cluster = loop, loop.cluster
+    def __init__(self, loop: Loop, outside: Outside) -> None:
+        self._loop, self._cluster, self._outside = loop, loop.cluster, outside
         self._handled: dict[str, str] = {}
         """The label that each manager's pod handled last, by the pod's uid."""
         self._applied: dict[str, str] = {}
@@ -47,8 +51,8 @@ class MigManagers:
         if dig(thing, "metadata", "labels", STATE) == "pending" and uid_of(manager) in self._handled:
             return  # it is at the one before
         self._handled[uid_of(manager)] = layout
-        config = self._config(namespace_of(manager))
-        if operands.parts(config, layout, "mixed") is None:
+        wanted = operands.profiles(self._config(namespace_of(manager)), layout)
+        if wanted is None or placed(self._outside.gpus(item[2]).product, dict(wanted)) is None:
             self._say(item[2], "failed")
         elif self._now(thing) == layout:
             self._say(item[2], "success")
@@ -56,19 +60,18 @@ class MigManagers:
             self._say(item[2], "pending")
             self._loop.once(("mig", item[2], layout), "mig", lambda: self._divide(item[2], layout))
 
-    def parts(self, node: str, policy: Object) -> tuple[tuple[str, int], ...]:
-        """The resources that each GPU of a node offers; () for whole GPUs."""
+    def profiles(self, node: str) -> tuple[tuple[str, int], ...]:
+        """The parts that each GPU of a node has; () for whole GPUs."""
         thing = self._cluster.get("", "nodes", node)
-        strategy = str(dig(policy, "spec", "mig", "strategy", default="single"))
         manager = self._manager(node)
         if thing is None or manager is None:
             return ()
-        return operands.parts(self._config(namespace_of(manager)), self._now(thing), strategy) or ()
+        return operands.profiles(self._config(namespace_of(manager)), self._now(thing)) or ()
 
     def _divide(self, node: str, layout: str) -> None:
         """GPUs that a pod holds can't be divided."""
         here = [pod for pod in self._cluster.store.all(PODS) if operands.on(pod) == node]
-        if any(uses(pod) for pod in here):
+        if any(self._holds(pod) for pod in here):
             self._say(node, "failed")
             return
         if any(dig(pod, "metadata", "labels", "app") in operands.HOLDERS for pod in here):
@@ -83,6 +86,11 @@ class MigManagers:
             return
         self._applied[node] = layout
         self._say(node, "success")
+
+    def _holds(self, pod: Object) -> bool:
+        """Return whether a pod holds GPUs, by the device plug-in or by claims."""
+        ended = dig(pod, "status", "phase") in ("Succeeded", "Failed")
+        return uses(pod) or (not ended and any(of_driver(self._cluster, pod, GPU)))
 
     def _now(self, node: Object) -> str:
         """The layout that a node's GPUs have; after a restart of the sandbox, what its labels say."""

@@ -77,9 +77,9 @@ def of_driver(cluster: Cluster, pod: Object, driver: str) -> Iterator[Object]:
                 yield each
 
 
-def unprepared(cluster: Cluster, pod: Object, registered: Collection[str]) -> str:
+def unprepared(cluster: Cluster, pod: Object, registered: Collection[str], gone: Collection[str]) -> str:
     """Why a kubelet can't prepare a pod's claims, in its words; "" if it can. `registered`: the drivers of
-    its node.
+    its node; `gone`: the devices that they publish, and that are not there any more.
     """
     for name in names_of(pod).values():
         claim = cluster.get(*CLAIMS, name, namespace_of(pod))
@@ -94,6 +94,11 @@ def unprepared(cluster: Cluster, pod: Object, registered: Collection[str]) -> st
             results = dig(claim, "status", "allocation", "devices", "results", default=[])
             lost = next((each["driver"] for each in results if each["driver"] not in registered), "")
             why = f"ResourceClaim {name}: DRA driver {lost} is not registered" if lost else ""
+            if not why and (away := [each["device"] for each in results if each["device"] in gone]):
+                why = (
+                    f"NodePrepareResources failed for ResourceClaim {name}: unable to create CDI spec file "
+                    f"for claim: failed to construct MIG device DeviceNode edits: {away[0]}"
+                )
         if why:
             return f"Failed to prepare dynamic resources: prepare dynamic resources: {why}"
     return ""
