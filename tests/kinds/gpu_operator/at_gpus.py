@@ -10,10 +10,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from kinds.at_cluster import Site
 from kinds.lifecycle import SPECS
 from waiting import until
 
+from bfinfra.kinds.cluster.gpu_operator.kind import GpuOperator
 from bfinfra.sandbox.kubernetes.nvidia import Gpus
 
 ADDRESS = "gpu_operator/gpus"
@@ -23,6 +25,37 @@ VGPU = Gpus(1, product="NVIDIA-H100-40C", vgpu=True, host_driver="580.95.02")
 OURS = {"repository": "registry.example.com/nvaie"}
 """The driver of a registry of ours: NVIDIA's public one has none for vGPUs."""
 LICENSED = {"token": {"file": "token.tok"}}
+DRA_DRIVER = """\
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu.nvidia.com}
+spec:
+  selectors:
+    - cel: {expression: "device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'"}
+---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: mig.nvidia.com}
+spec:
+  selectors:
+    - cel: {expression: "device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'mig'"}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: dra-driver-nvidia-gpu-kubelet-plugin}
+spec:
+  selector: {matchLabels: {app: dra}}
+  template:
+    metadata: {labels: {app: dra}}
+    spec:
+      nodeSelector: {nvidia.com/gpu.present: "true"}
+      initContainers: [{name: init-container, image: "registry.k8s.io/dra-driver-nvidia/dra-driver-nvidia-gpu:v0.4.1"}]
+      containers:
+        - name: gpus
+          image: registry.k8s.io/dra-driver-nvidia/dra-driver-nvidia-gpu:v0.4.1
+          command: [bash, -c]
+          args: [gpu-kubelet-plugin -v $(LOG_VERBOSITY)]
+"""
 LAYOUT, STATE, NOTE = "nvidia.com/mig.config", "nvidia.com/mig.config.state", "bfinfra.io/mig"
 
 
@@ -41,6 +74,14 @@ def made(api: Any, folder: Path, rendering: str = "gpu-operator", **fields: Any)
     gpus = {"cluster": "k", "namespace": "default", "files": ["operator"], "driver": OURS, **fields}
     found.resources = {"gpu_operator": {"gpus": gpus}}
     return found
+
+
+def with_dra_driver(site: Site, folder: Path) -> Site:
+    """The site with NVIDIA's DRA driver and its device classes, as objects of its own."""
+    (folder / "driver.yaml").write_text(DRA_DRIVER)
+    own = {"cluster": "k", "namespace": "default", "files": ["driver.yaml"]}
+    site.resources["manifests"] = {"driver": own}
+    return site
 
 
 def given(site: Site, **fields: Any) -> Site:
@@ -115,3 +156,25 @@ def phase(cluster: Any, name: str) -> str:
 def names(steps: Iterable[Any]) -> list[str]:
     """The classes of steps."""
     return [type(step).__name__ for step in steps]
+
+
+def killed(site: Site, monkeypatch: pytest.MonkeyPatch, at: int, *, ran: bool) -> list[str]:
+    """The classes of the steps of an apply that is killed at one of them, before or after it `ran`."""
+
+    class Killed(BaseException):
+        pass
+
+    steps: list[Any] = []
+    run = GpuOperator.run
+
+    def until_killed(kind: Any, step: Any, report: Any) -> None:
+        steps.append(step)
+        if ran or len(steps) < at:
+            run(kind, step, report)
+        if len(steps) == at:
+            raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(GpuOperator, "run", until_killed)
+        site.apply()
+    return names(steps)

@@ -11,7 +11,7 @@ from bfinfra.kinds.cluster.base.rendered.state import Thing
 from bfinfra.kinds.cluster.gpu_operator.readiness import of_operator
 from bfinfra.kinds.cluster.gpu_operator.spec import Spec
 from bfinfra.kinds.cluster.gpu_operator.state import GpuState, Node
-from bfinfra.kinds.cluster.gpu_operator.survey import _by_claims, _slices, _users
+from bfinfra.kinds.cluster.gpu_operator.survey import _by_claims, _options, _slices, _users
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.readiness import READY, Ready
 from bfinfra.model.secret import Secret
@@ -41,15 +41,15 @@ def state(status: str, **slices: Any) -> GpuState:
 
 
 def test_a_node_without_a_slice_is_named():
-    found = of_operator(CLAIMS, state("ready"), READY)
+    found = of_operator(CLAIMS, state("ready", slices={}), READY)
     assert found.status is Ready.WAITING
     assert found.why == "g1 has no ResourceSlice yet, so its GPUs can't be claimed"
-    assert of_operator(CLAIMS, state("ready", slices=frozenset({"g1"})), READY) == READY
+    assert of_operator(CLAIMS, state("ready", slices={"g1": ({},)}), READY) == READY
 
 
 @pytest.mark.parametrize(("says", "status"), [("notReady", Ready.WAITING), ("disabled", Ready.FAILED)])
 def test_what_the_gpu_cluster_says_counts(says, status):
-    assert of_operator(CLAIMS, state(says, slices=frozenset({"g1"})), READY).status is status
+    assert of_operator(CLAIMS, state(says, slices={"g1": ({},)}), READY).status is status
 
 
 GPUS = [{"name": "gpu-0"}]
@@ -89,7 +89,61 @@ def test_a_node_s_gpus_can_be_claimed_once_its_pool_is_whole(slices, nodes):
             assert (api, kind) == ("resource.k8s.io/v1", "ResourceSlice")
             return slices
 
-    assert _slices(Cluster()) == nodes
+    assert set(_slices(Cluster())) == nodes
+
+
+def part(card: str, profile: str) -> Any:
+    text = {"type": "mig", "parentUUID": card, "profile": profile}
+    return {"name": "part", "attributes": {name: {"string": value} for name, value in text.items()}}
+
+
+def test_what_each_gpu_is_divided_into_is_read_from_its_parts():
+    class Cluster:
+        def list(self, api: str, kind: str) -> list[Any]:
+            assert (api, kind) == ("resource.k8s.io/v1", "ResourceSlice")
+            first = [part("a", "1g.5gb"), part("b", "3g.20gb"), *GPUS]
+            two = {"pool": {"resourceSliceCount": 2}}
+            return [of("g1", devices=first, **two), of("g1", devices=[part("a", "1g.5gb")], **two)]
+
+    assert _slices(Cluster())["g1"] == ({}, {"1g.5gb": 2}, {"3g.20gb": 1})
+
+
+SMALL = {"devices": "all", "mig-enabled": True, "mig-devices": {"1g.10gb": 4}}
+LARGE = {"device-filter": "0x233010DE", **SMALL, "mig-devices": {"1g.10gb": 7}}
+WHOLE = {"devices": "all", "mig-enabled": False}
+
+
+@pytest.mark.parametrize(
+    ("entries", "options"),
+    [
+        ([WHOLE], ({},)),
+        ([SMALL, LARGE], ({"1g.10gb": 4}, {"1g.10gb": 7})),
+        ([{**SMALL, "devices": [0]}, WHOLE], ()),
+        ([], ()),
+        ("odd", ()),
+    ],
+    ids=["whole", "by card", "single GPUs", "empty", "odd"],
+)
+def test_a_layout_says_what_a_gpu_may_be_divided_into(entries, options):
+    assert tuple(_options(entries)) == options
+
+
+@pytest.mark.parametrize(
+    ("found", "stale"),
+    [
+        (({},), True),
+        (({"1g.10gb": 4},), False),
+        (({"1g.10gb": 4}, {"1g.10gb": 7}), False),
+        (({"1g.10gb": 4}, {}), True),
+        (({"1g.10gb": 3},), True),
+        ((), False),
+    ],
+)
+def test_a_slice_is_stale_if_a_gpu_is_not_divided_as_its_layout_says(found, stale):
+    known = {"all-1g.10gb": ({"1g.10gb": 4}, {"1g.10gb": 7})}
+    labels = {"nvidia.com/mig.config": "all-1g.10gb", "nvidia.com/mig.config.state": "success"}
+    node = Node("g1", "1", labels, cordoned=False, note=None, offers=False)
+    assert state("ready", slices={"g1": found}, layouts=known).stale(node) is stale
 
 
 def pod(uid: str, **spec: Any) -> Any:

@@ -10,7 +10,17 @@ from typing import Any
 import pytest
 import yaml
 from kinds.at_cluster import Site
-from kinds.gpu_operator.at_gpus import ADDRESS, VGPU, drivers, given, labels, made, offered, phase
+from kinds.gpu_operator.at_gpus import (
+    ADDRESS,
+    VGPU,
+    drivers,
+    given,
+    labels,
+    made,
+    offered,
+    phase,
+    with_dra_driver,
+)
 from kinds.lifecycle import SPECS
 from waiting import until
 
@@ -131,33 +141,10 @@ def test_an_older_cluster_is_refused(site, server_version):
     assert given(site, allocate="device_plugin").plan().problems
 
 
-DRIVER = """\
-apiVersion: apps/v1
-kind: DaemonSet
-metadata: {name: nvidia-dra-driver-gpu-kubelet-plugin}
-spec:
-  selector: {matchLabels: {app: dra}}
-  template:
-    metadata: {labels: {app: dra}}
-    spec:
-      nodeSelector: {nvidia.com/gpu.present: "true"}
-      initContainers: [{name: init-container, image: "nvcr.io/nvidia/k8s-dra-driver-gpu:v25.8.0"}]
-      containers:
-        - name: gpus
-          image: nvcr.io/nvidia/k8s-dra-driver-gpu:v25.8.0
-          command: [bash, -c]
-          args: [gpu-kubelet-plugin -v $(LOG_VERBOSITY)]
-"""
-
-
 def test_beside_a_cluster_policy_the_dra_driver_is_the_sites_own(api, node_gpus, tmp_path, cluster):
     site = made(api, tmp_path, allocate="dra")
-    (tmp_path / "driver.yaml").write_text(DRIVER)
     assert "g1 has no ResourceSlice yet" in waits(site)
     assert offered(cluster, "g1") == {}
-    site.resources["manifests"] = {
-        "driver": {"cluster": "k", "namespace": "default", "files": ["driver.yaml"]}
-    }
-    site.applied()
+    with_dra_driver(site, tmp_path).applied()
     assert set(slices(cluster)) == {"g1", "g2"}
     assert cluster.get("apps/v1", "DaemonSet", "nvidia-device-plugin-daemonset", "default") is None

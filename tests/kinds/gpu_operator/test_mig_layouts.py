@@ -20,6 +20,7 @@ from kinds.gpu_operator.at_gpus import (
     cordoned,
     deployed,
     given,
+    killed,
     labels,
     made,
     names,
@@ -32,7 +33,6 @@ from kinds.gpu_operator.at_gpus import (
 from waiting import until
 
 from bfinfra.engine.guard import Allow, objections
-from bfinfra.kinds.cluster.gpu_operator.kind import GpuOperator
 from bfinfra.model.errors import SiteError
 from bfinfra.model.events import Ending
 
@@ -157,24 +157,8 @@ def test_a_disruption_budget_is_heeded_and_named(site, cluster):
 @pytest.mark.parametrize("ran", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("at", range(1, 5))
 def test_a_run_that_is_killed_at_any_step_is_finished_by_the_next(site, cluster, at, ran, monkeypatch):
-    class Killed(BaseException):
-        pass
-
-    steps: list[Any] = []
-    run = GpuOperator.run
-
-    def until_killed(kind: Any, step: Any, report: Any) -> None:
-        steps.append(step)
-        if ran or len(steps) < at:
-            run(kind, step, report)
-        if len(steps) == at:
-            raise Killed
-
     given(site, mig_layouts=ONE)
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(GpuOperator, "run", until_killed)
-        site.apply()
-    assert names(steps) == ["Cordon", "Divide", "Uncordon", "Commit"][:at]
+    assert killed(site, monkeypatch, at, ran=ran) == ["Cordon", "Divide", "Uncordon", "Commit"][:at]
     until(lambda: labels(cluster, "g1").get(STATE) not in ("pending", "rebooting"))
     site.applied()
     assert (cordoned(cluster, "g1"), noted(cluster, "g1")) == (False, None)

@@ -24,11 +24,13 @@ from bfinfra.kinds.cluster.gpu_operator.steps import (
     AwaitDivision,
     AwaitNoOperands,
     AwaitPods,
+    AwaitSlice,
     Cordon,
     Divide,
     Evict,
     LeaveCordoned,
     RestartDriver,
+    RestartPlugin,
     TryAgain,
     Uncordon,
 )
@@ -136,12 +138,16 @@ class GpuOperator(FromFilesOrChart[Spec]):
     def run(self, step: Step, report: Report) -> None:
         """Runs one step."""
         match step:
-            case AwaitPods() | AwaitDivision() | AwaitNoOperands():
+            case AwaitPods() | AwaitDivision() | AwaitSlice() | AwaitNoOperands():
                 return  # the engine waits
             case Evict(home=home):
                 _evict(self._clusters.at(home), step)
             case TryAgain(home=home):
                 body = {"metadata": {"annotations": {NOTE: step.note}, "labels": {PROGRESS: None}}}
+                self._clusters.at(home).patch("v1", "Node", step.node, body)
+                self._clusters.at(home).delete("v1", "Pod", step.pod, step.namespace)
+            case RestartPlugin(home=home):
+                body = {"metadata": {"annotations": {NOTE: step.note}}}
                 self._clusters.at(home).patch("v1", "Node", step.node, body)
                 self._clusters.at(home).delete("v1", "Pod", step.pod, step.namespace)
             case RestartDriver(home=home):
@@ -219,9 +225,9 @@ def _patch(step: Step) -> Object:
         case Cordon(note=note, version=version):
             metadata = {"annotations": {NOTE: note}, "resourceVersion": version}
             return {"metadata": metadata, "spec": {"unschedulable": True}}
-        case Divide(layout=layout):
+        case Divide(layout=layout, note=note):
             # the manager says how it goes of this layout: what it said of the one before is removed
-            return {"metadata": {"labels": {LAYOUT: layout, PROGRESS: None}}}
+            return {"metadata": {"annotations": {NOTE: note}, "labels": {LAYOUT: layout, PROGRESS: None}}}
         case Uncordon():
             return {"metadata": {"annotations": {NOTE: None}}, "spec": {"unschedulable": None}}
         case LeaveCordoned():

@@ -1,22 +1,26 @@
 """Dividing the GPUs of nodes (MIG), one node after the other: cordon, wait until no pod uses them, label,
-wait until the MIG manager has done it, uncordon. All that is known is on the node, so that a run may end
-at any instant. Pure.
+wait until the MIG manager has done it, uncordon. With resource claims the DRA driver is restarted before
+that: it publishes what it found when it started, and the MIG manager doesn't restart it. All that is known is
+on the node, so that a run may end at any instant. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from bfinfra.kinds.cluster.base.rendered.steps import Fields
 from bfinfra.kinds.cluster.gpu_operator.spec import Spec
-from bfinfra.kinds.cluster.gpu_operator.state import BUSY, GpuState, Node, Note, User
+from bfinfra.kinds.cluster.gpu_operator.state import BUSY, GpuState, Node, Note, Parts, User
 from bfinfra.kinds.cluster.gpu_operator.steps import (
     AwaitDivision,
     AwaitPods,
+    AwaitSlice,
     Cordon,
     Divide,
     Evict,
     LeaveCordoned,
+    RestartPlugin,
     TryAgain,
     Uncordon,
 )
@@ -43,7 +47,7 @@ def steps(spec: Spec | None, state: GpuState) -> Iterator[Step]:
                 if node.progress in BUSY:
                     yield AwaitDivision(**place, layout=node.layout)
                 yield _released(node, place)
-        elif mine or not done(node, wanted):
+        elif mine or not done(node, wanted) or state.stale(node):
             _refuse(node, wanted, state)
             yield from _of_node(node, wanted, spec, state, place)
 
@@ -75,19 +79,21 @@ def _refuse(node: Node, wanted: str, state: GpuState) -> None:
 
 
 def _of_node(node: Node, wanted: str, spec: Spec | None, state: GpuState, place: Fields) -> Iterator[Step]:
-    if done(node, wanted):
-        yield _released(node, place)
-        return
-    held = state.mine(node) and node.cordoned
-    change = (Change(f"nodes.{node.name}.layout", _shown(node), wanted),)
+    mine = state.mine(node)
     again = _again(node) if node.layout == wanted else ""
-    if node.layout == wanted and not again:
-        yield AwaitDivision(**place, layout=wanted, changes=change)
-        if state.mine(node):
-            yield _released(node, place)
-        return
     note = Note(state.owner, cordoned=_was_cordoned(node, state), again=again)
-    if not held:
+    change = (Change(f"nodes.{node.name}.layout", _shown(node), wanted),)
+    there = done(node, wanted)
+    if there or (node.layout == wanted and not again):
+        if not mine and state.slices is not None:
+            yield Cordon(**place, layout=wanted, note=note.encode(), version=node.version)
+        if not there:
+            yield AwaitDivision(**place, layout=wanted, changes=change)
+        yield from _published(node, wanted, note, state, place)
+        if mine or state.slices is not None:
+            yield _released(node, place, cordoned=None if mine else note.cordoned)
+        return
+    if not (mine and node.cordoned):
         yield Cordon(**place, layout=wanted, note=note.encode(), version=node.version)
     if node.progress in BUSY:
         yield AwaitDivision(**place, layout=node.layout)
@@ -102,8 +108,46 @@ def _of_node(node: Node, wanted: str, spec: Spec | None, state: GpuState, place:
             changes=change,
         )
     else:
-        yield Divide(**place, layout=wanted, changes=change)
+        yield Divide(**place, layout=wanted, note=note.encode(), changes=change)
+    yield from _published(node, wanted, note, state, place)
     yield _released(node, place, cordoned=note.cordoned)
+
+
+def _published(node: Node, wanted: str, note: Note, state: GpuState, place: Fields) -> Iterator[Step]:
+    """The DRA driver finds the GPUs anew once they are divided."""
+    if state.slices is None:
+        return
+    found = state.slices.get(node.name, ())
+    stale = done(node, wanted) and state.stale(node)
+    change = (Change(f"nodes.{node.name}.claimable", named(found), wanted),) if stale else ()
+    if node.plugin is not None and (not done(node, wanted) or _due(node, state)):
+        yield RestartPlugin(
+            **place,
+            namespace=node.plugin.namespace,
+            pod=node.plugin.name,
+            note=replace(note, restarted=node.plugin.uid).encode(),
+            changes=change,
+        )
+    elif published(node, wanted, state) != READY:
+        yield AwaitSlice(**place, layout=wanted, changes=change)
+
+
+def _due(node: Node, state: GpuState) -> bool:
+    """Whether the DRA driver of a node whose GPUs are divided is still to be restarted."""
+    if node.plugin is None or state.slices is None:
+        return False
+    if node.note is not None and state.mine(node):
+        return node.note.restarted in ("", node.plugin.uid)
+    return state.stale(node)
+
+
+def named(gpus: Sequence[Parts]) -> str:
+    """`whole GPUs`, or the parts that GPUs have: `7 × 1g.5gb`."""
+    ways = {
+        ", ".join(f"{number} × {profile}" for profile, number in sorted(each.items())) or "whole GPUs"
+        for each in gpus
+    }
+    return " and ".join(sorted(ways)) or "nothing"
 
 
 def _shown(node: Node) -> str:
@@ -152,18 +196,19 @@ def readiness(spec: Spec | None, state: GpuState) -> Readiness | None:
     for node in (state.nodes[name] for name in sorted(state.nodes)):
         if state.mine(node):
             wanted = spec.layout_of(node.name, node.labels) if spec else ""
-            answer = _ready(node, wanted, state.namespace)
+            answer = _ready(node, wanted, state)
             if answer != READY:
                 return answer
             found = READY
     return found
 
 
-def _ready(node: Node, wanted: str, namespace: str) -> Readiness:
+def _ready(node: Node, wanted: str, state: GpuState) -> Readiness:
     if node.progress in BUSY:
         return waiting(f"the MIG manager of {node.name} says {node.progress}, for {node.layout}")
     if wanted and node.layout == wanted:
-        return divided(node, wanted, namespace)
+        found = divided(node, wanted, state.namespace)
+        return found if found != READY or _due(node, state) else published(node, wanted, state)
     if wanted and node.users:
         stays = "; ".join(f"{each}: {each.stays}" for each in node.users if each.stays)
         return waiting(f"{few(node.users)} uses GPUs of {node.name}{f'; {stays}' if stays else ''}")
@@ -184,6 +229,24 @@ def divided(node: Node, wanted: str, namespace: str) -> Readiness:
     if not name:
         return waiting(f"{node.name} has no running MIG manager that would divide its GPUs as {wanted}")
     return waiting(f"the MIG manager of {node.name} says {node.progress or 'nothing yet'} of {wanted}")
+
+
+def published(node: Node, wanted: str, state: GpuState) -> Readiness:
+    """Whether the GPUs of a node can be claimed, where they are given by claims. `wanted`: the layout that
+    they shall have, "" for any.
+    """
+    if state.slices is None:
+        return READY
+    restarted = node.note.restarted if node.note is not None and state.mine(node) else ""
+    if restarted and (node.plugin is None or node.plugin.uid == restarted):
+        return waiting(f"the DRA driver of {node.name} does not run again yet")
+    if node.name not in state.slices:
+        return waiting(f"{node.name} has no ResourceSlice yet, so its GPUs can't be claimed")
+    if wanted and node.layout == wanted and state.stale(node):
+        return waiting(
+            f"the DRA driver of {node.name} publishes {named(state.slices[node.name])}, not {wanted}"
+        )
+    return READY
 
 
 def unknown_nodes(key: Key, spec: Spec, state: GpuState) -> Iterator[Conflict]:

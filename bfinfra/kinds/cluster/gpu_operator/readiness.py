@@ -84,8 +84,9 @@ def _node(spec: Spec, state: GpuState, node: Node) -> Iterator[Readiness]:
         found = layouts.divided(node, wanted, state.namespace)
         if found != READY:
             yield found
-    if spec.allocate == "dra" and node.name not in state.slices:
-        yield waiting(f"{node.name} has no ResourceSlice yet, so its GPUs can't be claimed")
+    claimed = layouts.published(node, wanted, state)
+    if claimed != READY:
+        yield claimed
     if spec.allocate == "device_plugin" and not node.offers:
         bare = node.vgpu and spec.license is None
         yield waiting(f"{node.name} offers no {NVIDIA} yet{'; its vGPUs need a license' if bare else ''}")
@@ -95,7 +96,8 @@ def without_slices(key: Key, spec: Spec, state: GpuState) -> Iterator[Conflict]:
     """A warning about nodes whose GPUs can't be claimed, once the operator was applied as a whole."""
     if spec.allocate != "dra" or state.mark is None or state.mark.applied is None:
         return
-    bare = sorted(name for name, node in state.nodes.items() if node.has_gpus and name not in state.slices)
+    found = state.slices or {}
+    bare = sorted(name for name, node in state.nodes.items() if node.has_gpus and name not in found)
     if bare:
         yield Conflict(
             Spot(key, "allocate"),

@@ -22,6 +22,8 @@ def of_spec(spec: Spec) -> Iterator[tuple[Use, Right]]:
     if spec.mig_layouts:
         for use in (Use.APPLY, Use.DESTROY):
             yield use, may("patch", "nodes", "objects")
+        if spec.allocate == "dra":
+            yield Use.APPLY, may("delete", "pods", "objects")
     if spec.drain == "if_needed":
         yield Use.APPLY, may("create", "pods/eviction", "objects")
     if spec.mig_layouts or spec.restart_drivers == "if_needed":

@@ -25,22 +25,31 @@ COMPONENT, DRIVER = "app.kubernetes.io/component", "nvidia-driver"
 OLD_DRIVER, MANAGER = "nvidia-driver-daemonset", "nvidia-mig-manager"
 OFFERED = (NVIDIA, f"{NVIDIA}.shared", "nvidia.com/mig-")
 BUSY = ("pending", "rebooting")
+Parts = Mapping[str, int]
+"""What one GPU is divided into: MIG profile, such as 1g.5gb, → how many; {} for a whole GPU."""
 
 
 @dataclass(frozen=True)
 class Note:
-    """Who divides a node's GPUs, `site kind/name`; whether the node was cordoned before; and which pod of the
-    MIG manager failed and is restarted, by its uid.
+    """Who divides a node's GPUs, `site kind/name`; whether the node was cordoned before; which pod of the MIG
+    manager failed and is restarted, and which pod of the DRA driver is restarted since they are divided, by
+    their uids.
     """
 
     by: str
     cordoned: bool
     again: str = ""
+    restarted: str = ""
 
     def encode(self) -> str:
         """The text of the annotation."""
+        uids = {"again": self.again, "restarted": self.restarted}
         return json.dumps(
-            {"by": self.by, "cordoned": self.cordoned, **({"again": self.again} if self.again else {})}
+            {
+                "by": self.by,
+                "cordoned": self.cordoned,
+                **{name: value for name, value in uids.items() if value},
+            }
         )
 
 
@@ -64,8 +73,19 @@ class User:
 
 
 @dataclass(frozen=True)
+class Plugin:
+    """A pod of NVIDIA's DRA driver that runs, and is not being deleted."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True)
 class Node:
-    """A node as the operator labels it. `manager`: its MIG manager's pod and the pod's uid, "" for none."""
+    """A node as the operator labels it. `manager`: its MIG manager's pod and the pod's uid, "" for none;
+    `plugin`: its DRA driver's pod, read while its GPUs are to be divided.
+    """
 
     name: str
     version: str
@@ -75,6 +95,7 @@ class Node:
     offers: bool
     manager: tuple[str, str] = ("", "")
     users: tuple[User, ...] = ()
+    plugin: Plugin | None = None
 
     @property
     def has_gpus(self) -> bool:
@@ -118,8 +139,9 @@ class Driver:
 @dataclass(frozen=True, kw_only=True)
 class GpuState(State):
     """The operator's objects and nodes. `owner`: `site kind/name`; `layouts`: those that its MIG manager
-    knows, None if that is not known; `operands`: its DaemonSets; `slices`: the nodes whose GPUs can be
-    claimed.
+    knows, None if that is not known, each with what a GPU may be divided into, () if it names single GPUs;
+    `operands`: its DaemonSets; `slices`: the nodes whose GPUs can be claimed, each with what each GPU is
+    divided into there; None where GPUs are not given by claims.
     """
 
     owner: str = ""
@@ -127,12 +149,18 @@ class GpuState(State):
     drivers: tuple[Driver, ...] = ()
     operands: tuple[str, ...] = ()
     driver_images: frozenset[str] = frozenset()
-    layouts: frozenset[str] | None = None
-    slices: frozenset[str] = frozenset()
+    layouts: Mapping[str, tuple[Parts, ...]] | None = None
+    slices: Mapping[str, tuple[Parts, ...]] | None = None
 
     def mine(self, node: Node) -> bool:
         """Whether this resource divides the node's GPUs."""
         return node.note is not None and node.note.by == self.owner
+
+    def stale(self, node: Node) -> bool:
+        """Whether what can be claimed of a node is not what its GPUs are divided into, as its layout says."""
+        options = (self.layouts or {}).get(node.layout) or ()
+        found = (self.slices or {}).get(node.name, ())
+        return bool(options) and any(each not in options for each in found)
 
     def license_written(self) -> str:
         """When the license's token was last replaced, in UTC; "" if there is none."""
@@ -149,7 +177,10 @@ def is_license(each: Id) -> bool:
 
 
 def node_of(
-    obj: Object, managers: Mapping[str, tuple[str, str]], users: Mapping[str, Sequence[User]]
+    obj: Object,
+    managers: Mapping[str, tuple[str, str]],
+    users: Mapping[str, Sequence[User]],
+    plugins: Mapping[str, Plugin],
 ) -> Node:
     """A node."""
     metadata, name = obj["metadata"], str(obj["metadata"]["name"])
@@ -162,6 +193,7 @@ def node_of(
         _offers(obj),
         managers.get(name, ("", "")),
         tuple(users.get(name, ())),
+        plugins.get(name),
     )
 
 
@@ -230,4 +262,5 @@ def _note(text: str | None) -> Note | None:
         found = None
     if not isinstance(found, dict):
         return Note("somebody", cordoned=True)
-    return Note(str(found.get("by")), bool(found.get("cordoned")), str(found.get("again") or ""))
+    again, restarted = (str(found.get(name) or "") for name in ("again", "restarted"))
+    return Note(str(found.get("by")), bool(found.get("cordoned")), again, restarted)

@@ -64,6 +64,7 @@ class Divide(OfNode):
 
     waits_ready = True
     layout: str
+    note: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +84,24 @@ class TryAgain(OfNode):
     namespace: str
     pod: str
     note: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RestartPlugin(OfNode):
+    """restart the DRA driver of node {node} of {cluster}, pod {pod}, which publishes its GPUs as they were"""
+
+    waits_ready = True
+    namespace: str
+    pod: str
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AwaitSlice(OfNode):
+    """wait until the GPUs of node {node} of {cluster} can be claimed as {layout}"""
+
+    waits_ready = True
+    layout: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +171,8 @@ STEPS: tuple[type[Step], ...] = (
     Divide,
     AwaitDivision,
     TryAgain,
+    RestartPlugin,
+    AwaitSlice,
     Uncordon,
     LeaveCordoned,
     RestartDriver,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import fields
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from bfinfra.kinds.cluster.base.objects import Object
@@ -17,6 +17,8 @@ from bfinfra.kinds.cluster.gpu_operator.state import (
     MANAGER,
     GpuState,
     Node,
+    Parts,
+    Plugin,
     User,
     driver_of,
     images_of,
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 CONFIG = "default-mig-parted-config"
 CLAIMS_API, CLAIMED_BY = "resource.k8s.io/v1", "gpu.nvidia.com"
 """The API of resource claims, and NVIDIA's driver of GPUs there."""
+PROGRAM = "gpu-kubelet-plugin"
+"""The program of the DRA driver's container; who installed it chose the names and labels of its pods."""
 
 
 def surveyed(client: ClusterClient, state: State, spec: Spec | None, owner: str) -> GpuState:
@@ -51,30 +55,32 @@ def surveyed(client: ClusterClient, state: State, spec: Spec | None, owner: str)
         if _labels(pod).get("app") == MANAGER and not pod["metadata"].get("deletionTimestamp")
     }
     listed = client.list("v1", "Node")
-    nodes = {each.name: each for each in (node_of(obj, managers, {}) for obj in listed)}
-    if any(_open(each, spec, owner) for each in nodes.values()):
-        claims = _by_claims(client) if spec is not None and spec.allocate == "dra" else frozenset()
-        users = _users(client.list("v1", "Pod"), claims)
-        nodes = {each.name: each for each in (node_of(obj, managers, users) for obj in listed)}
     given: Fields = {each.name: getattr(state, each.name) for each in fields(state)}
-    return GpuState(
+    found = GpuState(
         **given,
         owner=owner,
-        nodes=nodes,
+        nodes={each.name: each for each in (node_of(obj, managers, {}, {}) for obj in listed)},
         drivers=tuple(driver_of(pod, images) for pod in pods if is_driver(_labels(pod))),
         operands=tuple(each["metadata"]["name"] for each in sets if _is_operand(each, state.contents)),
         driver_images=frozenset(image for each in images.values() for image in each),
         layouts=_layouts(client, state) if spec is not None and spec.mig_layouts else None,
-        slices=_slices(client) if spec is not None and spec.allocate == "dra" else frozenset(),
+        slices=_slices(client) if spec is not None and spec.allocate == "dra" else None,
     )
+    if not any(_open(each, spec, found) for each in found.nodes.values()):
+        return found
+    claims = _by_claims(client) if found.slices is not None else frozenset()
+    every = client.list("v1", "Pod")
+    users, plugins = _users(every, claims), _plugins(every)
+    read = (node_of(obj, managers, users, plugins) for obj in listed)
+    return replace(found, nodes={each.name: each for each in read})
 
 
-def _open(node: Node, spec: Spec | None, owner: str) -> bool:
-    """Whether the GPUs of a node are to be divided."""
-    if node.note is not None and node.note.by == owner:
+def _open(node: Node, spec: Spec | None, state: GpuState) -> bool:
+    """Whether the GPUs of a node are to be divided, or to be published as they are divided."""
+    if state.mine(node):
         return True
     wanted = spec.layout_of(node.name, node.labels) if spec is not None and node.has_gpus else ""
-    return bool(wanted) and not layouts.done(node, wanted)
+    return bool(wanted) and (not layouts.done(node, wanted) or state.stale(node))
 
 
 def _users(pods: Iterable[Object], claims: Container[str]) -> Mapping[str, list[User]]:
@@ -86,7 +92,27 @@ def _users(pods: Iterable[Object], claims: Container[str]) -> Mapping[str, list[
     return found
 
 
-def _layouts(client: ClusterClient, state: State) -> frozenset[str] | None:
+def _plugins(pods: Iterable[Object]) -> Mapping[str, Plugin]:
+    """The pods of NVIDIA's DRA driver that run, by node."""
+    return {
+        str(pod["spec"].get("nodeName")): Plugin(
+            str(pod["metadata"].get("namespace") or ""),
+            str(pod["metadata"]["name"]),
+            str(pod["metadata"].get("uid") or ""),
+        )
+        for pod in pods
+        if not pod["metadata"].get("deletionTimestamp")
+        and (pod.get("status") or {}).get("phase") == "Running"
+        and any(
+            PROGRAM in str(word).split()
+            for container in (pod.get("spec") or {}).get("containers") or ()
+            for part in ("command", "args")
+            for word in container.get(part) or ()
+        )
+    }
+
+
+def _layouts(client: ClusterClient, state: State) -> Mapping[str, tuple[Parts, ...]] | None:
     """The layouts in the MIG manager's configuration; None if there is none that can be read."""
     policy = next((t.manifest for each, t in state.things.items() if each.type == (GROUP, KIND)), {})
     manager = (policy.get("spec") or {}).get("migManager") or {}
@@ -98,10 +124,23 @@ def _layouts(client: ClusterClient, state: State) -> frozenset[str] | None:
         known = (found or {}).get("mig-configs")
     except (ValueError, AttributeError):
         return None
-    return frozenset(str(each) for each in known) if isinstance(known, Mapping) else None
+    if not isinstance(known, Mapping):
+        return None
+    return {str(name): tuple(_options(entries)) for name, entries in known.items()}
 
 
-def _slices(client: ClusterClient) -> frozenset[str]:
+def _options(entries: object) -> Iterator[Parts]:
+    """What a GPU may be divided into in a layout; nothing if it names single GPUs, as mig-parted's numbers
+    are not those of the DRA driver.
+    """
+    found = [each for each in entries if isinstance(each, Mapping)] if isinstance(entries, list) else []
+    if all(each.get("devices") == "all" for each in found):
+        for each in found:
+            parts = each.get("mig-devices") if each.get("mig-enabled") else None
+            yield dict(parts) if isinstance(parts, Mapping) else {}
+
+
+def _slices(client: ClusterClient) -> Mapping[str, tuple[Parts, ...]]:
     """The nodes whose GPUs can be claimed: of each, NVIDIA's driver of GPUs has published the whole pool, and
     a device is in it. Its driver of compute domains publishes slices without any GPU.
     """
@@ -110,14 +149,27 @@ def _slices(client: ClusterClient) -> frozenset[str]:
         spec = each.get("spec") or {}
         if spec.get("driver") == CLAIMED_BY and spec.get("nodeName"):
             pools[str(spec["nodeName"])].append(spec)
-    return frozenset(node for node, specs in pools.items() if _whole(specs))
+    found = {node: _published(specs) for node, specs in pools.items()}
+    return {node: gpus for node, gpus in found.items() if gpus}
 
 
-def _whole(specs: Sequence[Object]) -> bool:
-    """Whether slices are all of a pool, with a device: a scheduler takes none from a part of one."""
+def _published(specs: Sequence[Object]) -> tuple[Parts, ...]:
+    """What can be claimed of each GPU of a pool; () if the slices are a part of it: a scheduler takes no
+    device from that.
+    """
     newest = max(spec["pool"]["generation"] for spec in specs)
     now = [spec for spec in specs if spec["pool"]["generation"] == newest]
-    return len(now) == now[0]["pool"]["resourceSliceCount"] and any(spec.get("devices") for spec in now)
+    if len(now) != now[0]["pool"]["resourceSliceCount"]:
+        return ()
+    whole: list[Parts] = []
+    parts: dict[str, Counter[str]] = defaultdict(Counter)
+    for device in (each for spec in now for each in spec.get("devices") or ()):
+        says = {name: value.get("string") for name, value in (device.get("attributes") or {}).items()}
+        if says.get("type") == "mig":
+            parts[str(says.get("parentUUID"))][str(says.get("profile"))] += 1
+        else:
+            whole.append({})
+    return (*whole, *(dict(each) for each in parts.values()))
 
 
 def _by_claims(client: ClusterClient) -> frozenset[str]:
