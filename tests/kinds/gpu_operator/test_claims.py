@@ -8,11 +8,13 @@ import pytest
 
 from bfinfra.kinds.cluster.base.rendered.objects import Id
 from bfinfra.kinds.cluster.base.rendered.state import Thing
+from bfinfra.kinds.cluster.gpu_operator.layouts import steps
 from bfinfra.kinds.cluster.gpu_operator.readiness import of_operator
-from bfinfra.kinds.cluster.gpu_operator.spec import Spec
+from bfinfra.kinds.cluster.gpu_operator.spec import Layout, Spec
 from bfinfra.kinds.cluster.gpu_operator.state import GpuState, Node
-from bfinfra.kinds.cluster.gpu_operator.survey import _by_claims, _options, _slices, _users
+from bfinfra.kinds.cluster.gpu_operator.survey import _by_claims, _divides, _options, _pools, _slices, _users
 from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import Refusal
 from bfinfra.model.readiness import READY, Ready
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import Sources
@@ -89,7 +91,7 @@ def test_a_node_s_gpus_can_be_claimed_once_its_pool_is_whole(slices, nodes):
             assert (api, kind) == ("resource.k8s.io/v1", "ResourceSlice")
             return slices
 
-    assert set(_slices(Cluster())) == nodes
+    assert set(_slices(_pools(Cluster()))) == nodes
 
 
 def part(card: str, profile: str) -> Any:
@@ -105,7 +107,17 @@ def test_what_each_gpu_is_divided_into_is_read_from_its_parts():
             two = {"pool": {"resourceSliceCount": 2}}
             return [of("g1", devices=first, **two), of("g1", devices=[part("a", "1g.5gb")], **two)]
 
-    assert _slices(Cluster())["g1"] == ({}, {"1g.5gb": 2}, {"3g.20gb": 1})
+    assert _slices(_pools(Cluster()))["g1"] == ({}, {"1g.5gb": 2}, {"3g.20gb": 1})
+
+
+def test_gpus_that_the_dra_driver_divides_itself_are_refused():
+    counters = [{"counterSet": "gpu-0-counter-set", "counters": {"memory": {"value": "4864Mi"}}}]
+    assert _divides([{"devices": [{**part("a", "1g.5gb"), "consumesCounters": counters}]}])
+    assert not _divides([{"devices": [part("a", "1g.5gb")]}, {"sharedCounters": []}])
+    spec = CLAIMS.model_copy(update={"mig_layouts": (Layout(layout="all-1g.5gb", nodes=("g1",)),)})
+    with pytest.raises(Refusal) as refused:
+        list(steps(spec, state("ready", slices={"g1": ({},)}, dynamic=frozenset({"g1"}))))
+    assert "the DRA driver of node g1 divides its GPUs as they are claimed" in str(refused.value)
 
 
 SMALL = {"devices": "all", "mig-enabled": True, "mig-devices": {"1g.10gb": 4}}

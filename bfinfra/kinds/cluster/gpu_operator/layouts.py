@@ -66,6 +66,13 @@ def _refuse(node: Node, wanted: str, state: GpuState) -> None:
             field=FIELD,
             next="leave the node out",
         )
+    if node.name in state.dynamic:
+        raise Refusal(
+            f"the DRA driver of node {node.name} divides its GPUs as they are claimed",
+            field=FIELD,
+            why="it removes parts that it did not make",
+            next="leave the node out, or turn off the driver's feature gate DynamicMIG",
+        )
     if node.labels.get("nvidia.com/mig.capable") == "false":
         raise Refusal(
             f"the GPUs of node {node.name} can't be divided", field=FIELD, next="leave the node out"

@@ -141,7 +141,8 @@ class GpuState(State):
     """The operator's objects and nodes. `owner`: `site kind/name`; `layouts`: those that its MIG manager
     knows, None if that is not known, each with what a GPU may be divided into, () if it names single GPUs;
     `operands`: its DaemonSets; `slices`: the nodes whose GPUs can be claimed, each with what each GPU is
-    divided into there; None where GPUs are not given by claims.
+    divided into there; None where GPUs are not given by claims; `dynamic`: those whose DRA driver divides
+    GPUs itself.
     """
 
     owner: str = ""
@@ -151,6 +152,7 @@ class GpuState(State):
     driver_images: frozenset[str] = frozenset()
     layouts: Mapping[str, tuple[Parts, ...]] | None = None
     slices: Mapping[str, tuple[Parts, ...]] | None = None
+    dynamic: frozenset[str] = frozenset()
 
     def mine(self, node: Node) -> bool:
         """Whether this resource divides the node's GPUs."""

@@ -55,6 +55,7 @@ def surveyed(client: ClusterClient, state: State, spec: Spec | None, owner: str)
         if _labels(pod).get("app") == MANAGER and not pod["metadata"].get("deletionTimestamp")
     }
     listed = client.list("v1", "Node")
+    pools = _pools(client) if spec is not None and spec.allocate == "dra" else None
     given: Fields = {each.name: getattr(state, each.name) for each in fields(state)}
     found = GpuState(
         **given,
@@ -64,7 +65,8 @@ def surveyed(client: ClusterClient, state: State, spec: Spec | None, owner: str)
         operands=tuple(each["metadata"]["name"] for each in sets if _is_operand(each, state.contents)),
         driver_images=frozenset(image for each in images.values() for image in each),
         layouts=_layouts(client, state) if spec is not None and spec.mig_layouts else None,
-        slices=_slices(client) if spec is not None and spec.allocate == "dra" else None,
+        slices=None if pools is None else _slices(pools),
+        dynamic=frozenset(node for node, specs in (pools or {}).items() if _divides(specs)),
     )
     if not any(_open(each, spec, found) for each in found.nodes.values()):
         return found
@@ -140,15 +142,25 @@ def _options(entries: object) -> Iterator[Parts]:
             yield dict(parts) if isinstance(parts, Mapping) else {}
 
 
-def _slices(client: ClusterClient) -> Mapping[str, tuple[Parts, ...]]:
-    """The nodes whose GPUs can be claimed: of each, NVIDIA's driver of GPUs has published the whole pool, and
-    a device is in it. Its driver of compute domains publishes slices without any GPU.
+def _pools(client: ClusterClient) -> Mapping[str, Sequence[Object]]:
+    """The slices of NVIDIA's driver of GPUs, by node. Its driver of compute domains publishes slices without
+    any GPU.
     """
     pools: dict[str, list[Object]] = defaultdict(list)
     for each in client.list(CLAIMS_API, "ResourceSlice"):
         spec = each.get("spec") or {}
         if spec.get("driver") == CLAIMED_BY and spec.get("nodeName"):
             pools[str(spec["nodeName"])].append(spec)
+    return pools
+
+
+def _divides(specs: Sequence[Object]) -> bool:
+    """Whether a driver divides GPUs itself, as they are claimed: parts then share what their card has."""
+    return any(device.get("consumesCounters") for spec in specs for device in spec.get("devices") or ())
+
+
+def _slices(pools: Mapping[str, Sequence[Object]]) -> Mapping[str, tuple[Parts, ...]]:
+    """The nodes whose GPUs can be claimed: of each, the whole pool is published, and a device is in it."""
     found = {node: _published(specs) for node, specs in pools.items()}
     return {node: gpus for node, gpus in found.items() if gpus}
 
