@@ -131,10 +131,11 @@ WHOLE = {"devices": "all", "mig-enabled": False}
         ([WHOLE], ({},)),
         ([SMALL, LARGE], ({"1g.10gb": 4}, {"1g.10gb": 7})),
         ([{**SMALL, "devices": [0]}, WHOLE], ()),
+        ([{**SMALL, "mig-devices": {}}, WHOLE], ()),
         ([], ()),
         ("odd", ()),
     ],
-    ids=["whole", "by card", "single GPUs", "empty", "odd"],
+    ids=["whole", "by card", "single GPUs", "no part", "empty", "odd"],
 )
 def test_a_layout_says_what_a_gpu_may_be_divided_into(entries, options):
     assert tuple(_options(entries)) == options

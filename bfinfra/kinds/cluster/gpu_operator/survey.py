@@ -133,13 +133,13 @@ def _layouts(client: ClusterClient, state: State) -> Mapping[str, tuple[Parts, .
 
 def _options(entries: object) -> Iterator[Parts]:
     """What a GPU may be divided into in a layout; nothing if it names single GPUs, as mig-parted's numbers
-    are not those of the DRA driver.
+    are not those of the DRA driver, or has GPUs with MIG and without a part, which are not published.
     """
     found = [each for each in entries if isinstance(each, Mapping)] if isinstance(entries, list) else []
-    if all(each.get("devices") == "all" for each in found):
-        for each in found:
-            parts = each.get("mig-devices") if each.get("mig-enabled") else None
-            yield dict(parts) if isinstance(parts, Mapping) else {}
+    ways: list[object] = [each.get("mig-devices") if each.get("mig-enabled") else {} for each in found]
+    empty = any(each.get("mig-enabled") and not each.get("mig-devices") for each in found)
+    if not empty and all(each.get("devices") == "all" for each in found):
+        yield from (dict(each) for each in ways if isinstance(each, Mapping))
 
 
 def _pools(client: ClusterClient) -> Mapping[str, Sequence[Object]]:
