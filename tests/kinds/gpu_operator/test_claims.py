@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from kinds.gpu_operator.at_gpus import LAYOUT, STATE, names
 
 from bfinfra.kinds.cluster.base.rendered.objects import Id
 from bfinfra.kinds.cluster.base.rendered.state import Thing
-from bfinfra.kinds.cluster.gpu_operator.layouts import steps
+from bfinfra.kinds.cluster.gpu_operator.layouts import readiness, steps
 from bfinfra.kinds.cluster.gpu_operator.readiness import of_operator
+from bfinfra.kinds.cluster.gpu_operator.rights import of_spec
 from bfinfra.kinds.cluster.gpu_operator.spec import Layout, Spec
-from bfinfra.kinds.cluster.gpu_operator.state import GpuState, Node
+from bfinfra.kinds.cluster.gpu_operator.state import GpuState, Node, Note, Plugin
 from bfinfra.kinds.cluster.gpu_operator.survey import _by_claims, _divides, _options, _pools, _slices, _users
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
-from bfinfra.model.readiness import READY, Ready
+from bfinfra.model.readiness import READY, Ready, waiting
+from bfinfra.model.rights import Use, may
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import Sources
 
@@ -114,9 +118,8 @@ def test_gpus_that_the_dra_driver_divides_itself_are_refused():
     counters = [{"counterSet": "gpu-0-counter-set", "counters": {"memory": {"value": "4864Mi"}}}]
     assert _divides([{"devices": [{**part("a", "1g.5gb"), "consumesCounters": counters}]}])
     assert not _divides([{"devices": [part("a", "1g.5gb")]}, {"sharedCounters": []}])
-    spec = CLAIMS.model_copy(update={"mig_layouts": (Layout(layout="all-1g.5gb", nodes=("g1",)),)})
     with pytest.raises(Refusal) as refused:
-        list(steps(spec, state("ready", slices={"g1": ({},)}, dynamic=frozenset({"g1"}))))
+        list(steps(DIVIDED, state("ready", slices={"g1": ({},)}, dynamic=frozenset({"g1"}))))
     assert "the DRA driver of node g1 divides its GPUs as they are claimed" in str(refused.value)
 
 
@@ -157,6 +160,40 @@ def test_a_slice_is_stale_if_a_gpu_is_not_divided_as_its_layout_says(found, stal
     labels = {"nvidia.com/mig.config": "all-1g.10gb", "nvidia.com/mig.config.state": "success"}
     node = Node("g1", "1", labels, cordoned=False, note=None, offers=False)
     assert state("ready", slices={"g1": found}, layouts=known).stale(node) is stale
+
+
+DIVIDED = CLAIMS.model_copy(update={"mig_layouts": (Layout(layout="all-1g.5gb", nodes=("g1",)),)})
+OLD, NEW = (Plugin("dra", f"plugin-{each}", each) for each in ("old", "new"))
+
+
+@pytest.mark.parametrize(
+    ("plugin", "restarted", "next_step", "waits"),
+    [
+        (OLD, "", "RestartPlugin", ""),
+        (OLD, "old", "RestartPlugin", ""),
+        (None, "old", "AwaitSlice", "the DRA driver of g1 does not run again yet"),
+        (NEW, "old", "AwaitSlice", "the DRA driver of g1 publishes whole GPUs, not all-1g.5gb"),
+        (None, "", "AwaitSlice", "the DRA driver of g1 publishes whole GPUs, not all-1g.5gb"),
+    ],
+    ids=["once divided", "killed before the restart", "it goes", "it comes back", "there is none"],
+)
+def test_the_dra_driver_of_a_divided_node_is_restarted_once(plugin, restarted, next_step, waits):
+    labels = {"nvidia.com/gpu.present": "true", LAYOUT: "all-1g.5gb", STATE: "success"}
+    note = Note("poc gpu_operator/gpus", cordoned=False, restarted=restarted)
+    node = Node("g1", "1", labels, cordoned=True, note=note, offers=False, plugin=plugin)
+    found = replace(
+        state("ready", slices={"g1": ({},)}, layouts={"all-1g.5gb": ({"1g.5gb": 7},)}),
+        owner=note.by,
+        nodes={"g1": node},
+    )
+    assert names(steps(DIVIDED, found)) == [next_step, "Uncordon"]
+    assert readiness(DIVIDED, found) == (waiting(waits) if waits else READY)
+
+
+def test_to_restart_the_dra_driver_takes_a_right_on_pods_of_all_namespaces():
+    assert (Use.APPLY, may("delete", "pods", "objects")) in of_spec(DIVIDED)
+    plugged = DIVIDED.model_copy(update={"allocate": "device_plugin"})
+    assert (Use.APPLY, may("delete", "pods", "objects")) not in of_spec(plugged)
 
 
 def pod(uid: str, **spec: Any) -> Any:
