@@ -19,6 +19,7 @@ from bfinfra.app.context import RunContext
 from bfinfra.backends.kubernetes import ClusterClient, kubeconfig
 from bfinfra.backends.kubernetes.errors import NotServed, NotYetServed
 from bfinfra.backends.transport import Transport
+from bfinfra.model.errors import Busy
 from bfinfra.model.secret import Secret
 from bfinfra.operator import lease as leases
 from bfinfra.operator.desired import FINALIZER
@@ -270,6 +271,27 @@ def test_a_site_that_is_not_to_be_watched_is_given_up(cluster: Cluster, change: 
     until(lambda: not any(thread.name == "site poc" for thread in threading.enumerate()))
     cluster.change(watch=True, suspend=False)
     until(lambda: cluster.watch()["following"])
+
+
+def test_a_site_whose_status_can_not_be_written_is_given_up_later(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.site()
+    cluster.start("one")
+    until(lambda: cluster.watch().get("following"))
+    refused, write = list[object](), cluster.api.patch_status_of
+
+    def busy(thing: Any, status: Any) -> Any:
+        if len(refused) < 2:
+            refused.append(status)
+            raise Busy("too many requests")
+        return write(thing, status)
+
+    monkeypatch.setattr(replica, "AGAIN", 0.1)
+    monkeypatch.setattr(cluster.api, "patch_status_of", busy)
+    cluster.change(watch=False)
+    until(lambda: cluster.watch()["replica"] == "")
+    assert len(refused) == 2
 
 
 def test_a_site_that_is_taken_while_its_watcher_ends_is_given_up(

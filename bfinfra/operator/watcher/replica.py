@@ -60,7 +60,7 @@ class Replica:
     free: dict[str, float] = field(default_factory=dict)
     _busy: set[str] = field(default_factory=set)
     _dirty: dict[str, float] = field(default_factory=dict)
-    _orders: dict[str, Callable[[], None]] = field(default_factory=dict)
+    _orders: dict[str, tuple[float, Callable[[], None]]] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _wake: threading.Event = field(default_factory=threading.Event)
 
@@ -90,9 +90,9 @@ class Replica:
             self.sites[wanted.uid] = replace(wanted, site={})
             follower = self.followers.get(wanted.uid)
             if follower and not wanted.watchable:
-                self._orders[wanted.uid] = partial(self._give, wanted.uid, "it is not to be watched")
+                self._orders[wanted.uid] = 0.0, partial(self._give, wanted.uid, "it is not to be watched")
             elif follower and wanted.watching.replica != self.me:
-                self._orders[wanted.uid] = partial(self._verify, wanted.uid)
+                self._orders[wanted.uid] = 0.0, partial(self._verify, wanted.uid)
         if follower and wanted.generation > follower.wanted.generation:
             follower.change(wanted, "the Site has changed")
         elif follower and wanted.existed and not follower.wanted.existed:
@@ -149,8 +149,10 @@ class Replica:
                 made = moves(self.sites.values(), self.followers, room, free)
                 found |= {uid: partial(self._take, uid) for uid in made.take}
                 found |= {uid: partial(self._give, uid, "it went to another watcher") for uid in made.give}
-            for uid in [each for each in self._orders if each not in self._busy]:
-                found[uid] = self._orders.pop(uid)
+            for uid, (since, act) in list(self._orders.items()):
+                if uid not in self._busy and now >= since:
+                    del self._orders[uid]
+                    found[uid] = act
             for uid, since in list(self._dirty.items()):
                 if uid not in self._busy and uid not in found and now >= since:
                     del self._dirty[uid]
@@ -223,14 +225,18 @@ class Replica:
         return Gap(max(0.0, seconds), f"its watcher {before.replica} was lost")
 
     def _give(self, uid: str, why: str) -> None:
-        """Give a Site up."""
+        """Give a Site up. What can't be written is tried again."""
         with self._lock:
             follower = self.followers.get(uid)
-        if follower:
-            follower.end()
-            follower.join(JOINED)
-            self._patch(follower, partial(_given, why=why, now=moment(self.desk.clock())))
+        if follower is None:
+            return
+        follower.end()
+        follower.join(JOINED)
+        if self._patch(follower, partial(_given, why=why, now=moment(self.desk.clock()))):
             self._drop(uid)
+        else:
+            with self._lock:
+                self._orders[uid] = time.monotonic() + AGAIN, partial(self._give, uid, why)
 
     def _verify(self, uid: str) -> None:
         """Stop following a Site that another replica has taken. An event may be older than this replica's own
