@@ -92,6 +92,25 @@ def test_more_nodes_than_there_are_groups_are_refused(running: Running, tmp_path
     assert ".yaml:" in problem, "it says where"
 
 
+def test_nodes_of_a_tanzu_cluster_count_with_those_of_a_vks_cluster(running: Running, tmp_path: Path) -> None:
+    given = yaml.safe_load(site(tmp_path, 2, machine=False).read_text())
+    nodes = {"vm_class": "h100-pair", "storage_class": "gold"}
+    given["tanzu_cluster"] = {
+        "old": {
+            "namespace": "ml",
+            "api": "cluster.x-k8s.io/v1beta1",
+            "version": "v1.34",
+            "control_plane": {**nodes, "vm_class": "guaranteed-large", "count": 1},
+            "workers": {"gpu": {**nodes, "count": 2}},
+        }
+    }
+    (tmp_path / "site.yaml").write_text(yaml.safe_dump(given))
+    problems = [*map(str, plan(tmp_path / "site.yaml", running).problems)]
+    (told,) = [each for each in problems if "device groups" in each]
+    assert f"tanzu_cluster/old: its nodes can take 4 device groups {PAIR}; the hosts of gpu have 3" in told
+    assert "see vks_cluster/ml-01 at" in told
+
+
 def test_a_pool_is_full_where_linked_cards_run_out_and_a_machine_frees_them(running: Running) -> None:
     kube, inside = supervisor(running, "GPU"), guest(running, "ml", "ml-01", "GPU")
     until(lambda: gpus(inside) == ["2", "2"])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SLICES = 7  # of a card, by MIG
 TOLERANCE = 1.07  # cards report somewhat less memory than the GiB in their name
-WHOSE = {"vks_cluster": "its nodes", "service_vm": "this machine and the others of the site"}
+WHOSE = {"tanzu_cluster": "its nodes", "vks_cluster": "its nodes", "service_vm": "this machine and the others of the site"}
 VGPU, GROUP = "vGPU", "device group"
 
 
@@ -123,7 +123,10 @@ def _of(kind: str, gpu: Gpu, needs: Sequence[tuple[NodeDemand, int]], room: Room
                 f"no {gpu.kind} {gpu.name} is spare while its nodes are replaced",
                 why=f"all take or reserve {most + kept} of {room.slots}, and {need.surge * each} more come "
                 "before old ones go",
-                next="write rollout: {max_surge: 0, max_unavailable: 1}",
+                next="write rollout: {max_surge: 0, max_unavailable: 1}"
+                if need.rollout
+                else f"before its nodes are replaced, write one node fewer, or add hosts to {room.cluster}",
+                stops=need.rollout,
             )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from bfinfra.model.conflict import Spot
 from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Pool:
 
 class NodeDemand(NamedTuple):
     """Nodes, or a machine, that are alike: `most` of them, each of `vm_class`; `least`: how many must run;
-    `surge`: how many more come before old ones go.
+    `surge`: how many more come before old ones go; `rollout`: whether the site's file can say so.
     """
 
     spot: Spot
@@ -33,6 +34,14 @@ class NodeDemand(NamedTuple):
     most: int
     least: int
     surge: int = 0
+    rollout: bool = True
+
+
+def demands(key: Key, namespace: str, pools: Iterable[Pool]) -> Iterator[NodeDemand]:
+    """Yield what nodes demand whose number and replacement are the supervisor's: one more comes first."""
+    for pool in pools:
+        at = Spot(key, f"{pool.role}.vm_class")
+        yield NodeDemand(at, namespace, pool.vm_class, pool.count, pool.count, 1, rollout=False)
 
 
 def surge_of(surge: int | str, nodes: int) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator
-from bfinfra.kinds.supervisor.base import fit, guests, offers, upgrade
+from bfinfra.kinds.supervisor.base import fit, gpus, guests, offers, upgrade
 from bfinfra.kinds.supervisor.base.cluster_steps import (
     CLUSTERS,
     PLACES,
@@ -191,8 +191,13 @@ class TanzuCluster(kind.Kind[Spec, State]):
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: TanzuClusterFacts | None) -> Iterator[Conflict]:
-        """Fields for which it can't be checked whether the supervisor keeps them."""
-        for name, unknown in (facts.undeclared if facts else {}).items():
+        """More vGPUs than hosts have; fields for which it can't be checked whether the supervisor keeps
+        them.
+        """
+        if facts is None:
+            return
+        yield from gpus.conflicts("tanzu_cluster", wanted, states, facts.environment)
+        for name, unknown in facts.undeclared.items():
             key = Key("tanzu_cluster", name)
             if unknown is None and key in wanted:
                 yield declared.unchecked(key, wanted[key])
@@ -292,7 +297,8 @@ class TanzuCluster(kind.Kind[Spec, State]):
             spec is not None and _moves(spec, states.get(name)) for name, spec in wanted.items()
         ):
             return
-        self._environment = fit.read(self._vcenter, needs)
+        classes = {name for spec in wanted.values() if spec for name in spec.vm_classes.values()}
+        self._environment = fit.read(self._vcenter, needs, classes)
         for name in {
             spec.namespace for spec in wanted.values() if spec is not None
         } & self._environment.absent:

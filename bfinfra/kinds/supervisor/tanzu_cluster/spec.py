@@ -11,13 +11,13 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from bfinfra.kinds.cluster_locator import DnsLabel
 from bfinfra.kinds.supervisor.base import in_namespace, networks
 from bfinfra.kinds.supervisor.base.networks import Cidr
-from bfinfra.kinds.supervisor.base.pools import Pool
+from bfinfra.kinds.supervisor.base.pools import NodeDemand, Pool, demands
 from bfinfra.model import resource
 from bfinfra.model.conflict import Conflict, Inner
 from bfinfra.model.errors import FieldError
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.order import Capability, Specs
-from bfinfra.model.refs import Ref
+from bfinfra.model.refs import Key, Ref
 from bfinfra.model.resource import Part
 from bfinfra.model.sources import LocalFile
 from bfinfra.model.units import Bytes
@@ -219,6 +219,10 @@ class Spec(resource.Spec):
             )
             for role, nodes in found.items()
         )
+
+    def needs(self, key: Key) -> Iterator[NodeDemand]:
+        """Its nodes, as far as they may take vGPUs."""
+        return demands(key, self.namespace, self.pools())
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
         """The classes of its nodes, and the hosts that they can be on."""

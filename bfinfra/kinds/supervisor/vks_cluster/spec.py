@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, JsonValue, StringConstraints, model_
 from bfinfra.kinds.cluster_locator import DnsLabel
 from bfinfra.kinds.supervisor.base import in_namespace, networks
 from bfinfra.kinds.supervisor.base.networks import Cidr
-from bfinfra.kinds.supervisor.base.pools import NodeDemand, Pool, surge_of
+from bfinfra.kinds.supervisor.base.pools import NodeDemand, Pool, demands, surge_of
 from bfinfra.model import resource
 from bfinfra.model.conflict import Conflict, Inner, Spot
 from bfinfra.model.errors import FieldError
@@ -252,7 +252,8 @@ class Spec(resource.Spec):
         return in_namespace.requires(self, site)
 
     def needs(self, key: Key) -> Iterator[NodeDemand]:
-        """Its workers, as far as they may take vGPUs."""
+        """Its nodes, as far as they may take vGPUs."""
+        yield from demands(key, self.namespace, self.pools()[:1])
         for name, nodes in self.workers.items():
             yield NodeDemand(
                 Spot(key, f"workers.{name}.vm_class"),
