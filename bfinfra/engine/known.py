@@ -44,4 +44,5 @@ class Known:
             needs,
             self._kinds[key.kind].but(key.name),
             self.facts.get(key, self.facts.get(key.kind)),
+            self.wanted,
         )

@@ -8,6 +8,7 @@ from typing import Any
 
 from bfinfra.model.compare import Unknown
 from bfinfra.model.mark import Mark
+from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.siblings import Pair, Siblings
@@ -33,13 +34,14 @@ class PlanContext:
 
     `mark`: the mark to write, pending. `needs`: dotted field of a reference (`cluster`, `tokens.0`) → its
     resource. `siblings`: the other resources of the kind, desired or existing, by name. `facts`: what
-    `observe` returned beside the states.
+    `observe` returned beside the states. `wanted`: every resource of the site, for what kinds share.
     """
 
     mark: Mark
     needs: Mapping[str, ResolvedRef] = field(default_factory=dict)
     siblings: Mapping[str, Pair] = field(default_factory=dict)
     facts: Any = None
+    wanted: Specs = field(default_factory=dict)
 
     @property
     def name(self) -> str:

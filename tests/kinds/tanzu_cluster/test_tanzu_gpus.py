@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import yaml
 from kinds.lifecycle import SPECS
 
@@ -13,13 +14,17 @@ from bfinfra.backends.vcenter.vgpus import HostOffer
 from bfinfra.kinds.supervisor.base.fit import Environment
 from bfinfra.kinds.supervisor.service_vm.spec import Spec as Machine
 from bfinfra.kinds.supervisor.supervisor_namespace.spec import Spec as Namespace
+from bfinfra.kinds.supervisor.tanzu_cluster import forms
 from bfinfra.kinds.supervisor.tanzu_cluster.facts import TanzuClusterFacts
+from bfinfra.kinds.supervisor.tanzu_cluster.forms import FORMS
 from bfinfra.kinds.supervisor.tanzu_cluster.kind import TanzuCluster
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import Spec
+from bfinfra.kinds.supervisor.tanzu_cluster.state import State
 from bfinfra.kinds.supervisor.vks_cluster.spec import Spec as VksCluster
 from bfinfra.kinds.vcenter.vm_class.spec import Spec as VmClass
 from bfinfra.model import resource
 from bfinfra.model.conflict import Conflict
+from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.refs import Key
 
 WHOLE, PAIR = "nvidia_h100-80c", "Nvidia:2@nvidia_h100-80c%NVLink"
@@ -77,7 +82,11 @@ def test_nodes_and_machines_of_all_kinds_count_together() -> None:
     [conflict] = found(5, a=cluster(1), b=cluster(2), c=vks, d=machine)
     assert conflict.what == f"its nodes can take 6 vGPUs {WHOLE}; the hosts of gpu have 5"
     assert conflict.why == f"a device group {PAIR} takes 2 of them"
-    assert [str(other.key) for other in conflict.others] == ["tanzu_cluster/b", "vks_cluster/c", "service_vm/d"]
+    assert [str(other.key) for other in conflict.others] == [
+        "tanzu_cluster/b",
+        "vks_cluster/c",
+        "service_vm/d",
+    ]
     assert found(7, a=cluster(1), b=cluster(2), c=vks, d=machine) == []
 
 
@@ -93,3 +102,19 @@ def test_without_a_spare_vgpu_a_warning_says_that_nodes_can_not_be_replaced() ->
     assert warning.next == "before its nodes are replaced, write one node fewer, or add hosts to gpu"
     assert (warning.at.field, warning.stops) == ("workers.gpu", False)
     assert found(3, a=cluster(2)) == []
+
+
+@pytest.mark.parametrize("api", FORMS)
+def test_a_cluster_that_somebody_scaled_is_counted_before_it_is_scaled_back(api: str) -> None:
+    spec = Spec.model_validate({**cluster(3).model_dump(), "api": api})
+    body = forms.manifest("a", "ml", spec, {}, "v1.20.2")["spec"]
+    home = Endpoint(server="172.24.206.1", namespace="ml")
+    live = State(namespace="ml", phase="running", api=api, body=body, home=home)
+    assert live.sized(spec)
+    for change in (
+        {"workers": 2},
+        {"workers": 3, "vm_class": "plain"},
+        {"workers": 3, "control_plane": "one"},
+    ):
+        other = cluster(**change)
+        assert not live.sized(Spec.model_validate({**other.model_dump(), "api": api})), change

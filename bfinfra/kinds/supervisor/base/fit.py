@@ -1,5 +1,5 @@
-"""Checks whether clusters fit in their namespace's limits and on its vSphere cluster: the CPU and memory that
-they reserve, and their volumes.
+"""Checks whether clusters and machines fit in their namespace's limits and on its vSphere cluster: the CPU
+and memory that they reserve, and their volumes.
 """
 
 from __future__ import annotations
@@ -7,15 +7,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bfinfra.backends.vcenter.namespaces import Namespaces, Supervisor
 from bfinfra.backends.vcenter.vm_classes import VmClass
-from bfinfra.kinds.supervisor.base.pools import ClusterSpec, Pool
-from bfinfra.model.context import ResolvedRef
+from bfinfra.kinds.supervisor.base.pools import Pool, Sized
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.errors import Denied, Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.names import storage_class
+from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.units import bytes_text, megahertz_text
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter.vgpus import HostOffer
 
 SPACES = "supervisor_namespace"
-Specs = Mapping[str, ClusterSpec]
+Others = Mapping[Key, Sized]
 
 
 @dataclass(frozen=True)
@@ -90,45 +91,56 @@ def _may_have_groups(vm_class: VmClass | None) -> bool:
     return vm_class is None or bool(vm_class.groups) or Mark.address_in(vm_class.description) is not None
 
 
-def check(spec: ClusterSpec, siblings: Specs, environment: Environment) -> None:
-    """Raises Refusal for a cluster that can never run: vSphere would create it and then wait for its nodes
-    without end. `siblings`: the site's other clusters.
+def home(namespace: str, wanted: Specs, environment: Environment) -> str:
+    """The vSphere cluster of a namespace; "" if unknown."""
+    own, there = wanted.get(Key(SPACES, namespace)), environment.spaces.get(namespace)
+    return str(getattr(own, "cluster", "") or (there.cluster if there else ""))
+
+
+def check(spec: Sized, context: PlanContext, environment: Environment) -> None:
+    """Raises Refusal for a cluster or a machine that can never run: vSphere would create it and then wait
+    without end. The site's other clusters and machines there count, of every kind.
     """
     space = environment.spaces.get(spec.namespace)
     if space is None:
         return
-    here = {name: peer for name, peer in siblings.items() if peer.namespace == spec.namespace}
+    others: Others = {
+        key: other
+        for key, other in context.wanted.items()
+        if hasattr(other, "pools") and str(key) != context.mark.address
+    }
+    here = {key: other for key, other in others.items() if other.namespace == spec.namespace}
     there = {
-        name: peer
-        for name, peer in siblings.items()
-        if (home := environment.spaces.get(peer.namespace)) and home.cluster == space.cluster
+        key: other
+        for key, other in others.items()
+        if home(other.namespace, context.wanted, environment) == space.cluster
     }
     room = environment.capacities.get(space.cluster)
-    lets, raises = (
+    limit = _Limit(
         f"the namespace {spec.namespace} may use",
         f"raise limits.{{}} of supervisor_namespace/{spec.namespace}",
     )
-    _reserved(spec, here, environment, "memory", space.memory, lets, raises)
-    _reserved(spec, here, environment, "cpu", space.cpu, lets, raises)
+    _reserved(spec, here, environment, "memory", limit._replace(most=space.memory))
+    _reserved(spec, here, environment, "cpu", limit._replace(most=space.cpu))
     if room is not None:
-        has, adds = f"the hosts of {space.cluster} have", f"add hosts to {space.cluster}"
-        _reserved(spec, there, environment, "memory", room.memory, has, adds)
-        _reserved(spec, there, environment, "cpu", room.cpu, has, adds)
+        hosts = _Limit(f"the hosts of {space.cluster} have", f"add hosts to {space.cluster}")
+        _reserved(spec, there, environment, "memory", hosts._replace(most=room.memory))
+        _reserved(spec, there, environment, "cpu", hosts._replace(most=room.cpu))
     _volumes(spec, here, space)
 
 
-def _reserved(  # noqa: PLR0913 - one sentence's parts
-    spec: ClusterSpec,
-    siblings: Specs,
-    environment: Environment,
-    what: str,
-    most: int | None,
-    who: str,
-    remedy: str,
-) -> None:
+class _Limit(NamedTuple):
+    """`who` sets it, what helps, and bytes or MHz; None: no limit."""
+
+    who: str
+    remedy: str
+    most: int | None = None
+
+
+def _reserved(spec: Sized, others: Others, environment: Environment, what: str, limit: _Limit) -> None:
     each = {"memory": _memory, "cpu": _cpu}[what](environment, spec.namespace)
-    mine, others = _sum(spec, each), {name: _sum(peer, each) for name, peer in siblings.items()}
-    if most is None or not mine or mine + sum(others.values()) <= most:
+    mine, besides = _sum(spec, each), {key: _sum(other, each) for key, other in others.items()}
+    if limit.most is None or not mine or mine + sum(besides.values()) <= limit.most:
         return
     text = {"memory": bytes_text, "cpu": megahertz_text}[what]
     reserving = [pool for pool in spec.pools() if each(pool)]
@@ -139,14 +151,26 @@ def _reserved(  # noqa: PLR0913 - one sentence's parts
         f"{count} × {name} with {text(each(next(n for n in reserving if n.vm_class == name)))} each"
         for name, count in counted.items()
     ]
-    why += [f"the cluster {name} takes {text(size)}" for name, size in others.items() if size]
+    why += [f"{key} reserves {text(size)}" for key, size in besides.items() if size]
     label = {"memory": "memory", "cpu": "CPU"}[what]
-    raise Refusal(
-        f"its nodes reserve {text(mine)} of {label}; {who} {text(most)}",
-        field=f"{max(reserving, key=lambda pool: pool.count * each(pool)).role}.vm_class",
-        why="; ".join(why),
-        next=f"write fewer nodes, a smaller or a best-effort class, or {remedy.format(what)}",
+    who, fewer = (
+        ("it reserves", "choose") if _is_machine(spec) else ("its nodes reserve", "write fewer nodes,")
     )
+    raise Refusal(
+        f"{who} {text(mine)} of {label}; {limit.who} {text(limit.most)}",
+        field=_at(max(reserving, key=lambda pool: pool.count * each(pool)), "vm_class"),
+        why="; ".join(why),
+        next=f"{fewer} a smaller or a best-effort class, or {limit.remedy.format(what)}",
+    )
+
+
+def _is_machine(spec: Sized) -> bool:
+    """Return whether it is a machine, and no cluster."""
+    return not spec.pools()[0].role
+
+
+def _at(pool: Pool, field: str) -> str:
+    return f"{pool.role}.{field}" if pool.role else field
 
 
 def _memory(environment: Environment, _: str) -> Callable[[Pool], int]:
@@ -168,39 +192,41 @@ def _cpu(environment: Environment, namespace: str) -> Callable[[Pool], int]:
     return of
 
 
-def _volumes(spec: ClusterSpec, siblings: Specs, space: Space) -> None:
-    """Raises Refusal if the volumes of all nodes exceed the limit of their policy or of the namespace."""
-    mine, others = _claims(spec), Counter[str]()
-    for peer in siblings.values():
-        others.update(_claims(peer))
-    limits = [(name, size, others[name], space.storage.get(name)) for name, size in mine.items()]
-    limits.append(("", sum(mine.values()), sum(others.values()), space.total_storage))
+def _volumes(spec: Sized, others: Others, space: Space) -> None:
+    """Raises Refusal if all volumes exceed the limit of their policy or of the namespace."""
+    mine, rest = _claims(spec), Counter[str]()
+    for other in others.values():
+        rest.update(_claims(other))
+    limits = [(name, size, rest[name], space.storage.get(name)) for name, size in mine.items()]
+    limits.append(("", sum(mine.values()), sum(rest.values()), space.total_storage))
+    what, fewer = (
+        ("disks", "smaller disks")
+        if _is_machine(spec)
+        else ("volumes of its nodes", "fewer nodes or smaller volumes")
+    )
     for policy, size, besides, limit in limits:
         if limit is None or not size or size + besides <= limit:
             continue
-        role = next(pool.role for pool in spec.pools() if pool.volumes and policy in ("", pool.storage_class))
+        role = next(pool for pool in spec.pools() if pool.volumes and policy in ("", pool.storage_class))
         of = f" of {policy}" if policy else ""
+        counted = "" if _is_machine(spec) else _counted(spec, policy)
+        others_text = f"the site's other clusters and machines there take {bytes_text(besides)}"
         raise Refusal(
             (
-                f"the volumes of its nodes take {bytes_text(size)}{of}; the namespace {spec.namespace} may "
-                f"use {bytes_text(limit)}"
+                f"{'its' if _is_machine(spec) else 'the'} {what} take {bytes_text(size)}{of}; the namespace "
+                f"{spec.namespace} may use {bytes_text(limit)}"
             ),
-            field=f"{role}.volumes",
-            why="; ".join(
-                [
-                    _counted(spec, policy),
-                    *([f"the site's other clusters there take {bytes_text(besides)}"] if besides else []),
-                ]
-            ),
+            field=role.role if _is_machine(spec) else f"{role.role}.volumes",
+            why="; ".join(filter(None, (counted, others_text if besides else ""))),
             next=(
-                "write fewer nodes or smaller volumes, or raise "
+                f"write {fewer}, or raise "
                 f"{f'storage.{policy}' if policy else 'limits.storage'} of "
                 f"supervisor_namespace/{spec.namespace}"
             ),
         )
 
 
-def _counted(spec: ClusterSpec, policy: str) -> str:
+def _counted(spec: Sized, policy: str) -> str:
     return "; ".join(
         f"{pool.count} nodes × {bytes_text(pool.volumes)}"
         for pool in spec.pools()
@@ -208,14 +234,14 @@ def _counted(spec: ClusterSpec, policy: str) -> str:
     )
 
 
-def _claims(spec: ClusterSpec) -> Counter[str]:
+def _claims(spec: Sized) -> Counter[str]:
     found = Counter[str]()
     for pool in spec.pools():
         found[pool.storage_class] += pool.count * pool.volumes
     return found
 
 
-def _sum(spec: ClusterSpec, each: Callable[[Pool], int]) -> int:
+def _sum(spec: Sized, each: Callable[[Pool], int]) -> int:
     return sum(pool.count * each(pool) for pool in spec.pools())
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from bfinfra.kinds.supervisor.base.fit import Environment
+from bfinfra.kinds.supervisor.base.fit import Environment, home
 from bfinfra.kinds.supervisor.base.pools import NodeDemand
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.gpus import vgpu_profile
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 SLICES = 7  # of a card, by MIG
 TOLERANCE = 1.07  # cards report somewhat less memory than the GiB in their name
-WHOSE = {"tanzu_cluster": "its nodes", "vks_cluster": "its nodes", "service_vm": "this machine and the others of the site"}
+WHOSE = {
+    "tanzu_cluster": "its nodes",
+    "vks_cluster": "its nodes",
+    "service_vm": "this machine and the others of the site",
+}
 VGPU, GROUP = "vGPU", "device group"
 
 
@@ -51,8 +55,8 @@ def conflicts(kind: str, wanted: Specs, states: Specs, environment: Environment)
     by_cluster: dict[str, list[tuple[NodeDemand, Counter[Gpu]]]] = {}
     for need in _needs(wanted):
         gpus = _gpus(need.vm_class, wanted, environment)
-        if gpus and (home := _home(need.namespace, wanted, environment)):
-            by_cluster.setdefault(home, []).append((need, gpus))
+        if gpus and (there := home(need.namespace, wanted, environment)):
+            by_cluster.setdefault(there, []).append((need, gpus))
     for cluster, here in by_cluster.items():
         hosts = [each for each in environment.offers if each.cluster == cluster]
         later = {each.host for each in hosts if each.host in soon and not each.profiles}
@@ -168,13 +172,6 @@ def _why(gpu: Gpu, here: Sequence[tuple[NodeDemand, Counter[Gpu]]], environment:
     return "; ".join(
         f"a device group {name} takes {count} of them" for name, count in counts.items() if count
     )
-
-
-def _home(namespace: str, wanted: Specs, environment: Environment) -> str:
-    """The vSphere cluster of a namespace; "" if unknown."""
-    own = wanted.get(Key("supervisor_namespace", namespace))
-    there = environment.spaces.get(namespace)
-    return str(getattr(own, "cluster", "") or (there.cluster if there else ""))
 
 
 def _shared(graphics: object) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The part of a workload cluster of any kind that the checks of a namespace read."""
+"""The part of a workload cluster or machine of any kind that the checks of a namespace read."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from bfinfra.model.refs import Key
 
 @dataclass(frozen=True)
 class Pool:
-    """Nodes that are alike. `role`: dotted field; `count`: the most that there can be; `volumes`: bytes of
-    the separate disks of each node.
+    """Nodes that are alike. `role`: dotted field, "" for a machine itself; `count`: the most that there can
+    be; `volumes`: bytes of the separate disks of each node.
     """
 
     role: str
@@ -65,12 +65,16 @@ class InNamespace(Protocol):
         """Dotted field → every storage class that it names."""
 
 
-class ClusterSpec(InNamespace, Protocol):
+class Sized(InNamespace, Protocol):
+    """A workload cluster or a machine, as a site writes it."""
+
+    def pools(self) -> tuple[Pool, ...]:
+        """Its nodes, the control plane's first; or the machine, then its disks."""
+
+
+class ClusterSpec(Sized, Protocol):
     """A workload cluster, as a site writes it."""
 
     @property
     def version(self) -> str:
         """Kubernetes version, in full or a prefix."""
-
-    def pools(self) -> tuple[Pool, ...]:
-        """Its nodes, the control plane's first."""

@@ -4,10 +4,9 @@ fit. Pure.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
+from bfinfra.kinds.supervisor.base import fit
 from bfinfra.kinds.supervisor.base.offers import Offer, check_classes
 from bfinfra.kinds.supervisor.service_vm import manifest as form
 from bfinfra.kinds.supervisor.service_vm.catalog import Found, ServiceVmFacts
@@ -16,7 +15,7 @@ from bfinfra.kinds.supervisor.service_vm.spec import Spec
 from bfinfra.kinds.supervisor.service_vm.state import State
 from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
-from bfinfra.model.units import BINARY, bytes_text, megahertz_text
+from bfinfra.model.units import BINARY
 
 
 def check(name: str, spec: Spec, state: State | None, context: PlanContext) -> None:
@@ -37,7 +36,7 @@ def check(name: str, spec: Spec, state: State | None, context: PlanContext) -> N
             next="choose another name for the machine, or delete it",
         )
     check_classes(spec, facts.offers.get(spec.namespace, Offer()), home.spec)
-    _fits(name, spec, context, facts)
+    fit.check(spec, context, facts.environment)
 
 
 def check_parts(name: str, spec: Spec, state: State) -> None:
@@ -129,68 +128,6 @@ def _absent(
         else "the namespace shows nothing of this library",
         next="write one of these" if names else f"add it to the content_libraries of {home.key}",
     )
-
-
-def _fits(name: str, spec: Spec, context: PlanContext, facts: ServiceVmFacts) -> None:
-    """Check that its machines' reservations and disks fit the namespace's limits and the hosts."""
-    space = facts.environment.spaces.get(spec.namespace)
-    if space is None:
-        return
-    others = [
-        other
-        for peer, (other, _) in context.siblings.items()
-        if peer != name and other is not None and other.namespace == spec.namespace
-    ]
-    room = facts.environment.capacities.get(space.cluster)
-    for what, limit, capacity, text in (
-        ("memory", space.memory, room.memory if room else None, bytes_text),
-        ("cpu", space.cpu, room.cpu if room else None, megahertz_text),
-    ):
-        mine = _reserved(spec, what, facts, room.core if room else 0)
-        rest = sum(_reserved(each, what, facts, room.core if room else 0) for each in others)
-        for most, who in ((limit, f"the namespace {spec.namespace} may use"), (capacity, "its hosts have")):
-            if most is not None and mine and mine + rest > most:
-                raise Refusal(
-                    f"it reserves {text(mine)} of {what}; {who} {text(most)}",
-                    field="vm_class",
-                    why=f"the site's other machines there reserve {text(rest)}" if rest else "",
-                    next=f"choose a smaller class, or raise the namespace's limits.{what}",
-                )
-    _stores(spec, others, space.storage, space.total_storage)
-
-
-def _reserved(spec: Spec, what: str, facts: ServiceVmFacts, core: int) -> int:
-    found = facts.environment.classes.get(spec.vm_class)
-    if found is None:
-        return 0
-    if what == "memory":
-        return found.memory * found.memory_reservation // 100
-    return found.cpus * core * found.cpu_reservation // 100
-
-
-def _stores(spec: Spec, others: Sequence[Spec], limits: Any, total: int | None) -> None:
-    mine, rest = _volumes(spec), Counter[str]()
-    for each in others:
-        rest.update(_volumes(each))
-    checked = [(name, size, rest[name], limits.get(name)) for name, size in mine.items()]
-    checked.append(("", sum(mine.values()), sum(rest.values()), total))
-    for name, size, besides, most in checked:
-        if most is not None and size and size + besides > most:
-            of = f" of {name}" if name else ""
-            raise Refusal(
-                f"its disks take {bytes_text(size)}{of}; the namespace {spec.namespace} may use "
-                f"{bytes_text(most)}",
-                field="disks",
-                why=f"the site's other machines there take {bytes_text(besides)}" if besides else "",
-                next="write smaller disks, or raise the namespace's storage",
-            )
-
-
-def _volumes(spec: Spec) -> Counter[str]:
-    found = Counter[str]()
-    for disk in spec.disks.values():
-        found[disk.storage_class or spec.storage_class] += disk.size
-    return found
 
 
 def _theirs(what: str, field: str) -> Refusal:

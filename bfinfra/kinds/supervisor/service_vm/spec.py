@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints, model_validator
 from bfinfra.kinds.capabilities import library
 from bfinfra.kinds.cluster_locator import DnsLabel
 from bfinfra.kinds.supervisor.base import in_namespace
-from bfinfra.kinds.supervisor.base.pools import NodeDemand
+from bfinfra.kinds.supervisor.base.pools import NodeDemand, Pool
 from bfinfra.model import resource
 from bfinfra.model.choice import each_once
 from bfinfra.model.conflict import Conflict, Spot
@@ -140,6 +140,14 @@ class Spec(resource.Spec):
         """Itself, as far as it takes vGPUs."""
         if self.power == "on":
             yield NodeDemand(Spot(key, "vm_class"), self.namespace, self.vm_class, 1, 1)
+
+    def pools(self) -> tuple[Pool, ...]:
+        """Itself while it runs, and its disks."""
+        disks = (
+            Pool(f"disks.{name}", 1, "", disk.storage_class or self.storage_class, disk.size)
+            for name, disk in self.disks.items()
+        )
+        return (Pool("", int(self.power == "on"), self.vm_class, self.storage_class), *disks)
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
         """Its library, class, storage and hosts."""

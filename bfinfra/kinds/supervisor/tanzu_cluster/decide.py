@@ -244,11 +244,7 @@ def _check_declared(name: str, spec: Spec, context: PlanContext) -> None:
 def _check(spec: Spec, context: PlanContext) -> dict[str, Authority]:
     facts: TanzuClusterFacts = context.facts or TanzuClusterFacts()
     offers.check(spec, _offer(spec, context), context.needs["namespace"].spec)
-    fit.check(
-        spec,
-        {peer: other for peer, (other, _) in context.siblings.items() if other is not None},
-        facts.environment,
-    )
+    fit.check(spec, context, facts.environment)
     return authorities_of(spec, context)
 
 

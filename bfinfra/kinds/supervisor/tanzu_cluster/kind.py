@@ -323,7 +323,9 @@ def _lists(cluster: Cluster, asked: Asked) -> Iterator[tuple[str, dict[str, Any]
 
 
 def _moves(spec: Spec, state: State | None) -> bool:
-    return state is None or state.mark is None or state.mark.applied != spec.applied()
+    return (
+        state is None or state.mark is None or state.mark.applied != spec.applied() or not state.sized(spec)
+    )
 
 
 def _pem(path: str) -> str:

@@ -60,6 +60,17 @@ class State(resource.State):
         """Its fields as a site writes them."""
         return self.form.view(self.body, next(iter(spec.workers)))
 
+    def sized(self, spec: Spec) -> bool:
+        """Return whether its nodes are as many, and of the classes, as the spec says."""
+        now = self.view(spec)
+        live = {f"workers.{pool}": nodes for pool, nodes in (now.get("workers") or {}).items()}
+        live["control_plane"] = now.get("control_plane") or {}
+        return all(
+            (pool.count, pool.vm_class) == (nodes.get("count"), nodes.get("vm_class"))
+            for pool in spec.pools()
+            for nodes in (live.get(pool.role) or {},)
+        )
+
     def missing(self, count: int) -> str:
         """Return why it has not finished the last change; "" if it has: `count` nodes are ready and there are
         no others.

@@ -34,8 +34,7 @@ def check(spec: Spec, context: PlanContext) -> None:
             next="write a tanzu_cluster, or update the supervisor",
         )
     offers.check(spec, facts.offers.get(spec.namespace, offers.Offer()), context.needs["namespace"].spec)
-    siblings = {peer: other for peer, (other, _) in context.siblings.items() if other is not None}
-    fit.check(spec, siblings, facts.environment)
+    fit.check(spec, context, facts.environment)
     pod_network(spec)
     catalog = facts.catalogs.get(spec.namespace, Catalog())
     version(spec, catalog)
