@@ -111,6 +111,17 @@ def test_nodes_of_a_tanzu_cluster_count_with_those_of_a_vks_cluster(running: Run
     assert "see vks_cluster/ml-01 at" in told
 
 
+def test_workers_of_an_mpi_job_count_the_gpus_in_their_nodes_groups(running: Running, tmp_path: Path) -> None:
+    given = yaml.safe_load(site(tmp_path, 2).read_text())
+    job = {"cluster": "ml-01", "image": "tf", "command": ["train"], "transport": "tcp", "gpus": 2}
+    for workers, refused in ((3, True), (2, False)):
+        given["mpi_job"] = {"train": {**job, "workers": workers}}
+        (tmp_path / "site.yaml").write_text(yaml.safe_dump(given))
+        problems = " ".join(map(str, plan(tmp_path / "site.yaml", running).problems))
+        assert ("mpi_job/train: 3 workers with 2 GPUs each find space for 2" in problems) is refused
+    assert problems == ""
+
+
 def test_a_pool_is_full_where_linked_cards_run_out_and_a_machine_frees_them(running: Running) -> None:
     kube, inside = supervisor(running, "GPU"), guest(running, "ml", "ml-01", "GPU")
     until(lambda: gpus(inside) == ["2", "2"])

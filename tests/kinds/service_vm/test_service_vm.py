@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,12 @@ from kinds.unmanaged import Entry, Look, kube_object
 from rights.given import supervisor
 
 import bfinfra
+from bfinfra.backends.vcenter.vm_classes import VmClass
 from bfinfra.engine.apply import Options
+from bfinfra.kinds.class_gpus import GpuFacts
+from bfinfra.kinds.supervisor.base.fit import Environment
+from bfinfra.kinds.supervisor.service_vm.catalog import ServiceVmFacts
+from bfinfra.kinds.supervisor.service_vm.decide import resizes
 from bfinfra.model.errors import SiteError
 from bfinfra.sandbox import Running
 
@@ -223,3 +229,15 @@ CHANGED_FIELDS = (
     {"image": {"library": "deep-learning", "item": "plain-ubuntu"}},
     {"storage_class": "gold"},
 )
+
+
+def test_a_class_of_other_gpus_is_no_change_of_size() -> None:
+    small, pair = VmClass(4, 2**34), VmClass(4, 2**34, groups=("Nvidia:2@nvidia_h100-80c%NVLink",))
+    four = VmClass(8, 2**35, groups=("Nvidia:4@nvidia_h100-80c%NVLink",))
+    classes = {"small": small, "large": VmClass(8, 2**35), "pair": pair, "more": replace(pair, cpus=8)}
+    there = GpuFacts({**classes, "four": four, "vgpu": VmClass(4, 2**34, vgpus=("nvidia_h100-80c",))})
+    facts = ServiceVmFacts(environment=Environment(gpus=there))
+    assert resizes("small", "large", facts)
+    assert resizes("pair", "more", facts)
+    for before, after in (("pair", "four"), ("small", "pair"), ("pair", "small"), ("small", "vgpu")):
+        assert not resizes(before, after, facts), (before, after)

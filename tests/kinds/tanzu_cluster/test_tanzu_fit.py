@@ -11,6 +11,7 @@ import pytest
 from bfinfra.backends.vcenter.capacity import Capacity
 from bfinfra.backends.vcenter.namespaces import Supervisor
 from bfinfra.backends.vcenter.vm_classes import VmClass
+from bfinfra.kinds.class_gpus import GpuFacts
 from bfinfra.kinds.supervisor.base import fit
 from bfinfra.kinds.supervisor.base.fit import Environment, Space
 from bfinfra.kinds.supervisor.service_vm.spec import Spec as Machine
@@ -56,7 +57,9 @@ def spec(
 def environment(capacity: Capacity | None = None, **limits: Any) -> Environment:
     spaces = {"a": Space("compute", **limits), "b": Space("compute"), "far": Space("other")}
     return Environment(
-        spaces, classes=CLASSES, capacities={"compute": capacity or Capacity(1_000_000, 1000 * GIB, 2000)}
+        spaces,
+        gpus=GpuFacts(CLASSES),
+        capacities={"compute": capacity or Capacity(1_000_000, 1000 * GIB, 2000)},
     )
 
 

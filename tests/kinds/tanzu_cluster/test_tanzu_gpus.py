@@ -11,6 +11,7 @@ import yaml
 from kinds.lifecycle import SPECS
 
 from bfinfra.backends.vcenter.vgpus import HostOffer
+from bfinfra.kinds.class_gpus import GpuFacts
 from bfinfra.kinds.supervisor.base.fit import Environment
 from bfinfra.kinds.supervisor.service_vm.spec import Spec as Machine
 from bfinfra.kinds.supervisor.supervisor_namespace.spec import Spec as Namespace
@@ -53,7 +54,7 @@ def found(cards: int, **clusters: resource.Spec) -> list[Conflict]:
         Key("supervisor_namespace", "ml"): Namespace.model_validate({"cluster": "gpu"}),
         **{Key(kinds[type(spec)], name): spec for name, spec in clusters.items()},
     }
-    facts = TanzuClusterFacts(environment=Environment(offers=(host,)))
+    facts = TanzuClusterFacts(environment=Environment(gpus=GpuFacts(offers=(host,))))
     return [*TanzuCluster.conflicts(wanted, {}, facts)]
 
 

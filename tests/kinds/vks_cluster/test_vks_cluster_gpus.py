@@ -8,6 +8,7 @@ import yaml
 from kinds.lifecycle import SPECS
 
 from bfinfra.backends.vcenter.vgpus import HostOffer
+from bfinfra.kinds.class_gpus import GpuFacts
 from bfinfra.kinds.supervisor.base.fit import Environment
 from bfinfra.kinds.supervisor.base.gpus import conflicts
 from bfinfra.kinds.supervisor.supervisor_namespace.spec import Spec as Namespace
@@ -43,7 +44,7 @@ def found(
     if graphics:
         wanted[Key("host_graphics", "vgpu")] = Graphics(hosts=("esx-new",), type=graphics)
         offers.append(HostOffer("esx-new", "gpu", cards=cards))
-    return [*conflicts("vks_cluster", wanted, {}, Environment(offers=tuple(offers)))]
+    return [*conflicts("vks_cluster", wanted, {}, Environment(gpus=GpuFacts(offers=tuple(offers))))]
 
 
 def test_more_nodes_than_the_hosts_have_vgpus_are_refused() -> None:
@@ -112,7 +113,7 @@ def grouped(
     offers = tuple(
         HostOffer(f"esx{n}", "gpu", (WHOLE,), offered, (CARD,) * count) for n, count in enumerate(cards)
     )
-    facts = VksClusterFacts({}, {}, {}, Environment(offers=offers))
+    facts = VksClusterFacts({}, {}, {}, Environment(gpus=GpuFacts(offers=offers)))
     return [*VksCluster.conflicts(wanted, {}, facts)]
 
 

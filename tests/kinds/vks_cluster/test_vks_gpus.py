@@ -8,6 +8,7 @@ import yaml
 from kinds.lifecycle import SPECS
 
 import bfinfra
+from bfinfra.kinds.class_gpus import told_by_file
 from bfinfra.kinds.cluster.mpi_job.nodes import gpus_of_workers
 from bfinfra.model.refs import Key
 
@@ -18,4 +19,12 @@ def test_a_pool_counts_with_the_gpus_of_its_class_as_often_as_it_may_have_nodes(
     (tmp_path / "site.yaml").write_text(yaml.safe_dump(given))
     (tmp_path / "ca.pem").touch()
     site = bfinfra.load(tmp_path / "site.yaml").resources
-    assert gpus_of_workers(Key("vks_cluster", "ml-01"), site) == (0, 0, 0, 1, 1, 1, 1)
+    assert gpus_of_workers(Key("vks_cluster", "ml-01"), site, lambda name: told_by_file(name, site)) == (
+        0,
+        0,
+        0,
+        1,
+        1,
+        1,
+        1,
+    )

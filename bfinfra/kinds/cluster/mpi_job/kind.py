@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.kubernetes.errors import NotServed
 from bfinfra.backends.kubernetes.marks import mark_of, marked, notes
+from bfinfra.backends.vcenter.vm_classes import VmClasses
 from bfinfra.backends.words import safe
+from bfinfra.kinds import class_gpus
+from bfinfra.kinds.class_gpus import GpuFacts, told, told_by_file
 from bfinfra.kinds.cluster.base.kubernetes_objects import Existing, KubernetesObjects
 from bfinfra.kinds.cluster.base.pods import pulling, ran, stuck, unplaced
 from bfinfra.kinds.cluster.base.rendered.objects import RENDERED
@@ -26,19 +30,27 @@ from bfinfra.kinds.cluster.mpi_job.decide import (
     decide,
 )
 from bfinfra.kinds.cluster.mpi_job.manifest import LAUNCHERS, PODS
+from bfinfra.kinds.cluster.mpi_job.nodes import OF_CLASSES, not_placed
 from bfinfra.kinds.cluster.mpi_job.spec import Spec
 from bfinfra.kinds.cluster.mpi_operator.definition import GROUP, KIND, NAME
 from bfinfra.kinds.cluster_locator import WHOLE, Cluster, api_of, is_named, real_name
+from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.errors import RemoteError
-from bfinfra.model.kind import Report
+from bfinfra.model.errors import Denied, RemoteError
+from bfinfra.model.kind import Observation, Report
+from bfinfra.model.order import Specs
 from bfinfra.model.readiness import Readiness, Ready, failed, waiting
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
 from bfinfra.model.rights import PrivilegePlaces, may
+from bfinfra.model.site import Site
 from bfinfra.model.step import Step
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Clusters
+    from bfinfra.backends.vcenter import VCenter
 
 __all__ = ["MpiJob", "Spec", "State"]
 NOT_REPORTED = "bfinfra doesn't report its result"
@@ -65,6 +77,48 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
         may("list", "pods", "namespace", optional=UNSEEN),
         may("get", "pods/log", "namespace", optional=NOT_REPORTED),
     )
+
+    def __init__(self, clusters: Clusters, site: Site, vcenter: VCenter | None = None) -> None:
+        super().__init__(clusters, site)
+        self._vcenter, self._wanted = vcenter, site.resources
+
+    def observe(
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
+    ) -> Observation:
+        """Reads each cluster once; also what vCenter tells of the nodes' VM classes, if a job is to be
+        created there and the file doesn't tell their GPUs.
+        """
+        found = super().observe(wanted, needs, include_unlisted=include_unlisted)
+        homes = {
+            spec.cluster
+            for name, spec in wanted.items()
+            if spec is not None and _starts(spec, found.states.get(name))
+        }
+        clusters = (need.spec for key, need in needs.items() if key.name in homes and key.kind in OF_CLASSES)
+        classes = {pool.vm_class for spec in clusters if spec is not None for pool in spec.pools()[1:]}
+        untold = [each for each in classes if told_by_file(each, self._wanted) is None]
+        if not include_unlisted or self._vcenter is None or not untold:
+            return found
+        with contextlib.suppress(Denied):
+            return replace(found, facts=self._of_classes(self._vcenter, untold))
+        return found
+
+    @staticmethod
+    def _of_classes(vcenter: VCenter, vm_classes: Collection[str]) -> GpuFacts:
+        return class_gpus.read(vcenter.vgpus, VmClasses(vcenter).list(), vm_classes)
+
+    @staticmethod
+    def conflicts(wanted: Specs, states: Specs, facts: GpuFacts | None) -> Iterator[Conflict]:
+        """Workers that fit on no node, where the file alone doesn't tell the nodes' GPUs."""
+        for key, spec in wanted.items():
+            if facts is None or not isinstance(spec, Spec) or not _starts(spec, states.get(key)):
+                continue
+            if not any(not_placed(key, spec, wanted, partial(told_by_file, wanted=wanted))):
+                yield from not_placed(key, spec, wanted, partial(told, wanted=wanted, facts=facts))
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -204,6 +258,11 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
             if name:
                 state = partial(self._looked_into, obj, cluster, spec)
                 yield Existing(name, self._fits(spec, cluster), state)
+
+
+def _starts(spec: Spec, state: Any) -> bool:
+    """Return whether its pods are still to be created."""
+    return state is None or state.mark is None or state.mark.applied != spec.applied()
 
 
 def _owners(

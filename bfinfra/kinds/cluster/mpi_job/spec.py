@@ -8,11 +8,12 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from bfinfra.kinds.capabilities import NVIDIA, gpus, image, mpi, namespace, space
-from bfinfra.kinds.cluster.mpi_job.nodes import gpus_of_workers
+from bfinfra.kinds.class_gpus import told_by_file
+from bfinfra.kinds.cluster.mpi_job.nodes import not_placed
 from bfinfra.kinds.cluster.mpi_operator.spec import Version
-from bfinfra.kinds.cluster_locator import WHOLE, DnsLabel, cluster_key
+from bfinfra.kinds.cluster_locator import WHOLE, DnsLabel
 from bfinfra.model import resource
-from bfinfra.model.conflict import Conflict, Spot
+from bfinfra.model.conflict import Conflict
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
@@ -86,24 +87,8 @@ class Spec(resource.Spec):
     def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
         """Workers that fit on no node of the site: the job would wait without end."""
         for key, spec in mine.items():
-            home = cluster_key(spec.cluster, site, WHOLE)
-            nodes = (
-                gpus_of_workers(home, site) if home and spec.gpus and spec.gpu_resource == NVIDIA else None
-            )
-            if (
-                nodes is not None
-                and home
-                and (room := sum(each // spec.gpus for each in nodes)) < spec.workers
-            ):
-                yield Conflict(
-                    Spot(key, "workers"),
-                    f"{spec.workers} workers with {_counted(spec.gpus, 'GPU')} each find space for {room}",
-                    (Spot(home, "workers"),),
-                    why=(
-                        f"{home} has {_counted(len(nodes), 'worker node')} with {_counted(sum(nodes), 'GPU')}"
-                    ),
-                    next="write fewer workers, or add nodes",
-                )
+            if isinstance(spec, Spec):
+                yield from not_placed(key, spec, site, lambda name: told_by_file(name, site))
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
         """Its namespace and image, an operator, and GPUs for its workers."""
@@ -113,7 +98,3 @@ class Spec(resource.Spec):
             yield mpi(self.cluster, site)
         if self.gpus:
             yield from gpus(self.gpu_resource, self.cluster, site)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -10,11 +10,11 @@ from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
 from bfinfra.backends.vcenter.namespaces import Namespaces, Supervisor
-from bfinfra.backends.vcenter.vm_classes import VmClass
+from bfinfra.kinds import class_gpus
+from bfinfra.kinds.class_gpus import GpuFacts
 from bfinfra.kinds.supervisor.base.pools import Pool, Sized
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.errors import Denied, Refusal
-from bfinfra.model.mark import Mark
 from bfinfra.model.names import storage_class
 from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
@@ -24,7 +24,6 @@ from bfinfra.model.units import bytes_text, megahertz_text
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
     from bfinfra.backends.vcenter.capacity import Capacity
-    from bfinfra.backends.vcenter.vgpus import HostOffer
 
 SPACES = "supervisor_namespace"
 Others = Mapping[Key, Sized]
@@ -45,18 +44,16 @@ class Space:
 
 @dataclass(frozen=True)
 class Environment:
-    """The surroundings that the check needs: namespaces by name, VM classes, supervisors and capacity by
-    vSphere cluster. Empty: not known.
+    """The surroundings that the check needs: namespaces by name, VM classes with the vGPUs of hosts,
+    supervisors and capacity by vSphere cluster. Empty: not known.
     """
 
     spaces: Mapping[str, Space] = field(default_factory=dict)
     absent: frozenset[str] = frozenset()
     """Namespaces that this run has still to create."""
-    classes: Mapping[str, VmClass] = field(default_factory=dict)
+    gpus: GpuFacts = field(default_factory=GpuFacts)
     supervisors: Mapping[str, Supervisor] = field(default_factory=dict)
     capacities: Mapping[str, Capacity] = field(default_factory=dict)
-    offers: tuple[HostOffer, ...] = ()
-    """The vGPUs of hosts."""
 
     def supervisor(self, namespace: str) -> Supervisor | None:
         """The running supervisor of a namespace."""
@@ -66,7 +63,7 @@ class Environment:
 
 def read(vcenter: VCenter, needs: Mapping[Key, ResolvedRef], vm_classes: Collection[str] = ()) -> Environment:
     """Reads it from vCenter and from the states of the namespaces. `vm_classes`: of which machines are to be
-    made; the device groups of hosts are read if one may have some. Raises RemoteError.
+    made. Raises RemoteError.
     """
     catalog = Namespaces(vcenter).catalog()
     try:
@@ -77,18 +74,10 @@ def read(vcenter: VCenter, needs: Mapping[Key, ResolvedRef], vm_classes: Collect
     return Environment(
         spaces,
         frozenset(key.name for key, need in needs.items() if key.kind == SPACES and need.state is None),
-        catalog.vm_classes,
+        class_gpus.read(vcenter.vgpus, catalog.vm_classes, vm_classes),
         catalog.supervisors,
         {name: by_id[each.cluster] for name, each in catalog.supervisors.items() if each.cluster in by_id},
-        vcenter.vgpus.offered(
-            groups=any(_may_have_groups(catalog.vm_classes.get(each)) for each in vm_classes)
-        ),
     )
-
-
-def _may_have_groups(vm_class: VmClass | None) -> bool:
-    """Return whether a class has device groups, or a site may give it some: it is new, or a site's own."""
-    return vm_class is None or bool(vm_class.groups) or Mark.address_in(vm_class.description) is not None
 
 
 def home(namespace: str, wanted: Specs, environment: Environment) -> str:
@@ -175,7 +164,7 @@ def _at(pool: Pool, field: str) -> str:
 
 def _memory(environment: Environment, _: str) -> Callable[[Pool], int]:
     def of(nodes: Pool) -> int:
-        found = environment.classes.get(nodes.vm_class)
+        found = environment.gpus.classes.get(nodes.vm_class)
         return found.memory * found.memory_reservation // 100 if found else 0
 
     return of
@@ -186,7 +175,7 @@ def _cpu(environment: Environment, namespace: str) -> Callable[[Pool], int]:
     room = environment.capacities.get(environment.spaces[namespace].cluster)
 
     def of(nodes: Pool) -> int:
-        found = environment.classes.get(nodes.vm_class)
+        found = environment.gpus.classes.get(nodes.vm_class)
         return found.cpus * room.core * found.cpu_reservation // 100 if found and room else 0
 
     return of

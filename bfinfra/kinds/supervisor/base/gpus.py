@@ -5,15 +5,15 @@ cluster have. Pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from bfinfra.kinds.class_gpus import GROUP, VGPU, Gpu, parts, taken
 from bfinfra.kinds.supervisor.base.fit import Environment, home
 from bfinfra.kinds.supervisor.base.pools import NodeDemand
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.gpus import vgpu_profile
 from bfinfra.model.order import Specs
-from bfinfra.model.refs import Key
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter.vgpus import HostOffer
@@ -25,14 +25,6 @@ WHOSE = {
     "vks_cluster": "its nodes",
     "service_vm": "this machine and the others of the site",
 }
-VGPU, GROUP = "vGPU", "device group"
-
-
-class Gpu(NamedTuple):
-    """What a machine takes: vGPUs of a profile, or a vendor device group. `kind`: VGPU or GROUP."""
-
-    kind: str
-    name: str
 
 
 class Room(NamedTuple):
@@ -54,11 +46,11 @@ def conflicts(kind: str, wanted: Specs, states: Specs, environment: Environment)
     passed = {key.name for key in (*wanted, *states) if key.kind == "gpu_host"}
     by_cluster: dict[str, list[tuple[NodeDemand, Counter[Gpu]]]] = {}
     for need in _needs(wanted):
-        gpus = _gpus(need.vm_class, wanted, environment)
+        gpus = taken(need.vm_class, wanted, environment.gpus)
         if gpus and (there := home(need.namespace, wanted, environment)):
             by_cluster.setdefault(there, []).append((need, gpus))
     for cluster, here in by_cluster.items():
-        hosts = [each for each in environment.offers if each.cluster == cluster]
+        hosts = [each for each in environment.gpus.offers if each.cluster == cluster]
         later = {each.host for each in hosts if each.host in soon and not each.profiles}
         refused: set[str] = set()
         for gpu in sorted(dict.fromkeys(name for _, each in here for name in each), key=_after_groups):
@@ -72,26 +64,13 @@ def conflicts(kind: str, wanted: Specs, states: Specs, environment: Environment)
                 reserved = _reserved(gpu, cluster, wanted, environment)
                 room = Room(cluster, slots, reserved, _why(gpu, here, environment))
                 found = [*_of(kind, gpu, those, room)]
-                refused.update(_parts(gpu, environment) if found else ())
+                refused.update(parts(gpu, environment.gpus.offers) if found else ())
                 yield from found
 
 
 def _after_groups(gpu: Gpu) -> bool:
     """Sort groups first: of one that doesn't fit, its vGPUs are not reported, too."""
     return gpu.kind != GROUP
-
-
-def of_class_with_groups(vm_class: str, wanted: Specs, environment: Environment) -> int | None:
-    """The GPUs of a machine of a class of the file that has device groups; None if it has none, or no host
-    tells what is in one.
-    """
-    groups = getattr(wanted.get(Key("vm_class", vm_class)), "device_groups", ())
-    if not groups or not all(_parts(Gpu(GROUP, each), environment) for each in groups):
-        return None
-    cards = len(getattr(wanted[Key("vm_class", vm_class)], "devices", ()))
-    return cards + sum(
-        count for gpu, count in _gpus(vm_class, wanted, environment).items() if gpu.kind == VGPU
-    )
 
 
 def _needs(wanted: Specs) -> Iterator[NodeDemand]:
@@ -140,35 +119,16 @@ def _reserved(gpu: Gpu, cluster: str, wanted: Specs, environment: Environment) -
     for key, spec in wanted.items():
         if key.kind == "supervisor_namespace" and getattr(spec, "cluster", "") == cluster:
             for name, count in getattr(spec, "reserved", {}).items():
-                found[key.name] += count * _gpus(name, wanted, environment)[gpu]
+                found[key.name] += count * taken(name, wanted, environment.gpus)[gpu]
     return found
-
-
-def _gpus(vm_class: str, wanted: Specs, environment: Environment) -> Counter[Gpu]:
-    """The device groups of a machine of a class, and its vGPUs, those of the groups too."""
-    own, there = wanted.get(Key("vm_class", vm_class)), environment.classes.get(vm_class)
-    groups: Sequence[str] = getattr(own, "device_groups", ()) if own else there.groups if there else ()
-    found = Counter(Gpu(VGPU, name) for name in getattr(own or there, "vgpus", ()))
-    for name in groups:
-        found[Gpu(GROUP, name)] += 1
-        found.update(Gpu(VGPU, profile) for profile in _parts(Gpu(GROUP, name), environment))
-    return found
-
-
-def _parts(gpu: Gpu, environment: Environment) -> tuple[str, ...]:
-    """The profile of each vGPU of a device group, as hosts tell; () if none offers it."""
-    groups: Mapping[str, tuple[str, ...]] = {
-        name: each for host in environment.offers for name, each in host.profiles_of_groups.items()
-    }
-    return groups.get(gpu.name, ()) if gpu.kind == GROUP else ()
 
 
 def _why(gpu: Gpu, here: Sequence[tuple[NodeDemand, Counter[Gpu]]], environment: Environment) -> str:
     """What takes several of them, or several cards, at once."""
     groups = dict.fromkeys(each for _, found in here for each in found if each.kind == GROUP)
     if gpu.kind == GROUP:
-        return f"each takes {len(_parts(gpu, environment))} linked cards of one host"
-    counts = {each.name: _parts(each, environment).count(gpu.name) for each in groups}
+        return f"each takes {len(parts(gpu, environment.gpus.offers))} linked cards of one host"
+    counts = {each.name: parts(each, environment.gpus.offers).count(gpu.name) for each in groups}
     return "; ".join(
         f"a device group {name} takes {count} of them" for name, count in counts.items() if count
     )

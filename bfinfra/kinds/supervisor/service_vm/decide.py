@@ -152,12 +152,13 @@ def _fixed(spec: Spec, state: State, changes: Sequence[Change], facts: ServiceVm
 
 def resizes(before: str, after: str, facts: ServiceVmFacts) -> bool:
     """Return whether two classes differ in CPUs and memory alone, as far as vCenter shows them."""
-    classes = facts.environment.classes
+    classes = facts.environment.gpus.classes
     if before == after:
         return True
     if before not in classes or after not in classes:
         return False
-    return (classes[before].vgpus, classes[before].devices) == (classes[after].vgpus, classes[after].devices)
+    old, new = classes[before], classes[after]
+    return (old.vgpus, old.devices, old.groups) == (new.vgpus, new.devices, new.groups)
 
 
 class _Making:

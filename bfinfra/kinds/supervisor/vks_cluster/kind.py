@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.kinds.audit import of_field
+from bfinfra.kinds.class_gpus import told_by_servers
 from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator
 from bfinfra.kinds.supervisor.base import fit, gpus, guests, offers, upgrade
 from bfinfra.kinds.supervisor.base.cluster_steps import (
@@ -155,7 +156,7 @@ class VksCluster(kind.Kind[Spec, State]):
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: catalog.VksClusterFacts | None) -> Iterator[Conflict]:
-        """More vGPUs than hosts have; and what the autoscaler is told of device groups."""
+        """More vGPUs than hosts have; and what the autoscaler is told of GPUs that the file doesn't tell."""
         if facts is None:
             return
         environment = facts.environment
@@ -163,7 +164,7 @@ class VksCluster(kind.Kind[Spec, State]):
         for key, spec in wanted.items():
             if isinstance(spec, Spec):
                 yield from untold_gpus(
-                    key, spec, lambda name: gpus.of_class_with_groups(name, wanted, environment)
+                    key, spec, lambda name: told_by_servers(name, wanted, environment.gpus)
                 )
 
     @staticmethod

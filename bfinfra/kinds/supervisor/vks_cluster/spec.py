@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, JsonValue, StringConstraints, model_validator
 
+from bfinfra.kinds.class_gpus import told_by_file
 from bfinfra.kinds.cluster_locator import DnsLabel
 from bfinfra.kinds.supervisor.base import in_namespace, networks
 from bfinfra.kinds.supervisor.base.networks import Cidr
@@ -243,9 +244,7 @@ class Spec(resource.Spec):
         yield from in_namespace.conflicts(mine, site)
         for key, spec in mine.items():
             if isinstance(spec, Spec):
-                yield from untold_gpus(
-                    key, spec, lambda name: getattr(site.get(Key("vm_class", name)), "gpu_count", None)
-                )
+                yield from untold_gpus(key, spec, lambda name: told_by_file(name, site))
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
         """The classes of its nodes, and the hosts that they can be on."""
