@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from bfinfra.sandbox.reading import BadWorld, Bytes
 
 PCI_ADDRESS = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+MODEL = re.compile(r"[0-9a-f]{4}:[0-9a-f]{4}")
 NOTHING, MEMORY = Bytes(0), Bytes(768 * 2**30)
 
 
@@ -69,9 +70,10 @@ class Host:
     vgpu_driver: str = ""
     """The VIB without which it offers no vGPUs. Without it, the host needs none."""
     device_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Vendor device groups: name → the vGPU profile of each of its devices. Cards that follow each other in
-    `pci` are linked: a group of two is the first and second, or the third and fourth. Each of its vGPUs fills
-    a card.
+    """Vendor device groups: name → the vGPU profile of each of its devices, or the model of a network card,
+    such as 15b3:1021. Cards that follow each other in `pci` are linked: a group of two is the first and
+    second, or the third and fourth. Each of its vGPUs fills a card. Network cards go with them in their
+    order, once they are passed through.
     """
 
     def __post_init__(self) -> None:
@@ -79,12 +81,17 @@ class Host:
             raise BadWorld("cores, mhz and memory are more than 0")
         if len({device.id for device in self.pci}) != len(self.pci):
             raise BadWorld("two PCI devices have the same id")
-        for name, profiles in self.device_groups.items():
-            able = sum(not set(profiles).isdisjoint(device.profiles) for device in self.pci)
-            if not 2 <= len(profiles) <= able:
+        for name, parts in self.device_groups.items():
+            nics = [each for each in parts if MODEL.fullmatch(each)]
+            profiles = {*parts} - {*nics}
+            able = sum(not profiles.isdisjoint(device.profiles) for device in self.pci)
+            models = [f"{device.vendor:04x}:{device.device:04x}" for device in self.pci]
+            if len(parts) < 2 or not 1 <= len(parts) - len(nics) <= able:
                 raise BadWorld(
                     f"device_groups: {name} needs at least two devices, and as many cards with their profiles"
                 )
+            if missing := [each for each in nics if models.count(each) < nics.count(each)]:
+                raise BadWorld(f"device_groups: {name} needs more network cards {missing[0]} in pci")
 
 
 @dataclass(frozen=True)

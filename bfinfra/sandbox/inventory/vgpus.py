@@ -4,11 +4,13 @@ A card gives vGPUs where its host shares its cards, until it is full. What is pa
 
 A vendor device group is vGPUs on cards that are linked, each of which it fills. NVLink bridges and partitions
 of an NVSwitch link cards in halves of halves: a group of two is the first and second card, or the third and
-fourth, in the order of the world; a group of four is the first four or the next four.
+fourth, in the order of the world; a group of four is the first four or the next four. A network card of a
+group is passed through, and shares a PCIe switch with its GPUs: the first one with the first GPUs, and so on.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -29,12 +31,18 @@ Ids = frozenset[tuple[int, int]]
 """Vendor and device of the cards that a device may be."""
 
 
+NIC = re.compile(r"([0-9a-f]{4}):([0-9a-f]{4})")
+"""A network card in a device group: vendor and device."""
+
+
 @dataclass(frozen=True)
 class Group:
-    """A vendor device group: its name, and the profile of each of its vGPUs."""
+    """A vendor device group: its name, and its parts: a vGPU's profile, or a network card's model such as
+    15b3:1021.
+    """
 
     name: str
-    profiles: tuple[str, ...]
+    parts: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -50,7 +58,11 @@ class Wanted:
     @property
     def count(self) -> int:
         """How many GPUs it is."""
-        return len(self.vgpus) + len(self.cards) + sum(len(each.profiles) for each in self.groups)
+        return (
+            len(self.vgpus)
+            + len(self.cards)
+            + sum(not NIC.fullmatch(part) for each in self.groups for part in each.parts)
+        )
 
 
 NONE = Wanted()
@@ -74,26 +86,25 @@ def offers(host: Managed, profile: str) -> bool:
 
 
 def groups(host: Managed) -> dict[str, tuple[str, ...]]:
-    """The vendor device groups that the host offers, taken or not: name → the profile of each device."""
+    """The vendor device groups that the host offers, taken or not: name → the parts of each."""
     known: dict[str, list[str]] = host.hidden.get("device_groups", {})
-    return {
-        name: tuple(profiles)
-        for name, profiles in known.items()
-        if all(offers(host, each) for each in profiles) and any(_linked(host, profiles))
-    }
+    return {name: tuple(parts) for name, parts in known.items() if any(_linked(host, parts))}
 
 
-def room(host: Managed, wanted: Wanted) -> list[tuple[str, str]] | None:
-    """The card and the profile of each vGPU; those of groups first, the largest before smaller ones, as they
-    take whole cards. None where they don't all fit.
+def room(host: Managed, wanted: Wanted, busy: Collection[str] = ()) -> list[tuple[str, str]] | None:
+    """The card and the profile of each vGPU, "" for a network card; those of groups first, the largest before
+    smaller ones, as they take whole cards. None where they don't all fit. `busy`: whole cards that machines
+    use.
     """
     held = [(card, profile) for card, profile, _ in _held(host)]
     before = len(held)
-    for group in sorted(wanted.groups, key=lambda each: -len(each.profiles)):
-        cards = _group(host, group, {card for card, _ in held})
+    for group in sorted(wanted.groups, key=lambda each: -len(each.parts)):
+        cards = _group(host, group, {*busy, *(card for card, _ in held)})
         if cards is None:
             return None
-        held += zip(cards, group.profiles, strict=True)
+        held += (
+            (card, "" if NIC.fullmatch(part) else part) for card, part in zip(cards, group.parts, strict=True)
+        )
     for profile in wanted.vgpus:
         card = _card(host, profile, held)
         if card is None:
@@ -104,19 +115,46 @@ def room(host: Managed, wanted: Wanted) -> list[tuple[str, str]] | None:
 
 def _group(host: Managed, group: Group, taken: Collection[str]) -> list[str] | None:
     """The first linked cards of which none is taken; None if the host doesn't offer this group."""
-    if groups(host).get(group.name) != group.profiles:
+    if groups(host).get(group.name) != group.parts:
         return None
-    return next((cards for cards in _linked(host, group.profiles) if set(cards).isdisjoint(taken)), None)
+    return next((cards for cards in _linked(host, group.parts) if set(cards).isdisjoint(taken)), None)
 
 
-def _linked(host: Managed, profiles: Sequence[str]) -> Iterator[list[str]]:
-    """The cards that can be a group of these profiles, each group once. Each vGPU fills its card."""
+def _linked(host: Managed, parts: Sequence[str]) -> Iterator[list[str]]:
+    """The cards that can be a group of these parts, each group once. Each vGPU fills its card."""
+    profiles = [each for each in parts if not NIC.fullmatch(each)]
+    models = {each: parts.count(each) for each in parts if NIC.fullmatch(each)}
     known, size = host.hidden.get("card_profiles", {}), len(profiles)
     cards = [card for card, offered in known.items() if not set(profiles).isdisjoint(offered)]
-    for start in range(0, len(cards) - size + 1, size):
+    nics = {each: [*_cards(host, model(each))] for each in models}
+    able = {card for each in models for card in passed(host, frozenset((model(each),)))}
+    for number, start in enumerate(range(0, len(cards) - size + 1, size)):
         found = cards[start : start + size]
-        if all(_fills(host, *each) for each in zip(found, profiles, strict=True)):
-            yield found
+        beside = {each: nics[each][number * count :][:count] for each, count in models.items()}
+        fills = all(
+            offers(host, each) and _fills(host, card, each)
+            for card, each in zip(found, profiles, strict=True)
+        )
+        if fills and all(len(able.intersection(beside[each])) == count for each, count in models.items()):
+            yield [beside.get(each, found).pop(0) for each in parts]
+
+
+def _cards(host: Managed, wanted: tuple[int, int]) -> Iterator[str]:
+    """The addresses of all cards of a model."""
+    for each in host["hardware"].pciDevice:
+        if (each.vendorId & 0xFFFF, each.deviceId & 0xFFFF) == wanted:
+            yield each.id
+
+
+def model(nic: str) -> tuple[int, int]:
+    """`15b3:1021` → vendor and device."""
+    vendor, _, device = nic.partition(":")
+    return int(vendor, 16), int(device, 16)
+
+
+def nic_of(allowed: Ids) -> str:
+    """The reverse; "" for several models, or none."""
+    return "{:04x}:{:04x}".format(*next(iter(allowed))) if len(allowed) == 1 else ""
 
 
 def _fills(host: Managed, card: str, profile: str) -> bool:
@@ -198,7 +236,9 @@ def place(
         if any(each[2] == holder for host in hosts for each in _held(host)):
             return ""
         for host in sorted(hosts, key=lambda each: len(_held(each))):
-            vgpus, cards = room(host, wanted), whole(host, busy(host), wanted.cards)
+            used = busy(host)
+            vgpus = room(host, wanted, used)
+            cards = whole(host, [*used, *(card for card, _ in vgpus or ())], wanted.cards)
             if vgpus is not None and cards is not None:
                 hold(inventory, host, holder, [*vgpus, *((card, "") for card in cards)])
                 return ""
@@ -211,7 +251,7 @@ def why_not(hosts: Sequence[Managed], wanted: Wanted) -> str:
         if not any(offers(host, profile) for host in hosts):
             return _unavailable("vGPU", profile)
     for group in wanted.groups:
-        if not any(groups(host).get(group.name) == group.profiles for host in hosts):
+        if not any(groups(host).get(group.name) == group.parts for host in hosts):
             return _unavailable("device group", group.name)
     return FULL
 
@@ -227,7 +267,9 @@ def of(inventory: Inventory, holder: str) -> Held:
     """What a machine holds."""
     with inventory.lock:
         for host in inventory.hosts():
-            if own := [(card, profile) for card, profile, by in _held(host) if by == holder]:
+            if own := [
+                (card, profile) for card, profile, by in _held(host) if by == holder and _is_gpu(host, card)
+            ]:
                 return Held(
                     tuple(_name(host, card, profile) for card, profile in own),
                     tuple(_mebibytes(host, card, profile) for card, profile in own),
@@ -242,7 +284,7 @@ def holders(host: Managed, card: str) -> list[str]:
     return [holder for at, _, holder in _held(host) if at == card]
 
 
-def model(host: Managed, profile: str) -> str:
+def driver_name(host: Managed, profile: str) -> str:
     """The name of the first card that gives vGPUs of a profile, as its driver has it."""
     return next((_name(host, card, "") for card in _shared(host, profile)), "")
 
@@ -250,6 +292,10 @@ def model(host: Managed, profile: str) -> str:
 def guests(host: Managed) -> list[str]:
     """Who holds GPUs of a host."""
     return list(dict.fromkeys(holder for _, _, holder in _held(host)))
+
+
+def _is_gpu(host: Managed, card: str) -> bool:
+    return any(each.pciId == card for each in host["config"].graphicsInfo or ())
 
 
 def _held(host: Managed) -> list[list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bfinfra.sandbox.inventory.vgpus import Group, Wanted
+from bfinfra.sandbox.inventory.vgpus import Group, Ids, Wanted, nic_of
 from bfinfra.sandbox.rest.errors import Refused
 
 PCI = "VirtualPCIPassthrough"
@@ -60,17 +60,11 @@ def wanted(spec: Fields) -> Wanted:
     config = mirrored(spec).get("config_spec") or {}
     devices = _added(config)
     alone = [each.get("backing") or {} for each in devices if not each.get("deviceGroupInfo")]
-    allowed = [
-        frozenset(
-            (card["vendorId"] & 0xFFFF, card["deviceId"] & 0xFFFF) for card in each.get("allowedDevice") or ()
-        )
-        for each in alone
-        if each.get("_typeName") == f"{PCI}DynamicBackingInfo"
-    ]
+    allowed = [_allowed(each) for each in alone if each.get("_typeName") == f"{PCI}DynamicBackingInfo"]
     profiles = [str(each["vgpu"]) for each in alone if each.get("_typeName") == f"{PCI}VmiopBackingInfo"]
     members = _members(devices)
     groups = [
-        Group(name, tuple(_profile(each) for _, each in sorted(members[key].items())))
+        Group(name, tuple(_part(each) for _, each in sorted(members[key].items())))
         for key, name in _groups(config)
     ]
     return Wanted(tuple(profiles), tuple(allowed), tuple(groups))
@@ -96,8 +90,16 @@ def _members(devices: list[Fields]) -> dict[int, dict[int, Fields]]:
     return found
 
 
-def _profile(device: Fields) -> str:
-    return str((device.get("backing") or {}).get("vgpu", ""))
+def _part(device: Fields) -> str:
+    """The profile of a vGPU; the model of a network card."""
+    backing = device.get("backing") or {}
+    return str(backing.get("vgpu") or nic_of(_allowed(backing)))
+
+
+def _allowed(backing: Fields) -> Ids:
+    """The models that a card may be."""
+    models = backing.get("allowedDevice") or ()
+    return frozenset((each["vendorId"] & 0xFFFF, each["deviceId"] & 0xFFFF) for each in models)
 
 
 def check_groups(config: Fields) -> None:

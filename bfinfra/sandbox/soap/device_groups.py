@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bfinfra.sandbox.inventory import vgpus
+from bfinfra.sandbox.inventory.hosts import vendor_name
 from bfinfra.sandbox.inventory.vmtypes import vim, vmodl
 from bfinfra.sandbox.soap.dispatch import Call, method
 from bfinfra.sandbox.soap.hosts import need_connected
@@ -36,10 +37,10 @@ def infos(hosts: list[Managed]) -> list[vim.vm.VendorDeviceGroupInfo]:
         vim.vm.VendorDeviceGroupInfo(
             name="",
             deviceGroupName=name,
-            deviceGroupDescription=_description(name, len(profiles)),
-            componentDeviceInfo=[_component(host, each) for each in profiles],
+            deviceGroupDescription=_description(name, sum(not vgpus.NIC.fullmatch(each) for each in parts)),
+            componentDeviceInfo=[_component(host, each) for each in parts],
         )
-        for name, (host, profiles) in offered.items()
+        for name, (host, parts) in offered.items()
     ]
 
 
@@ -49,14 +50,32 @@ def _description(name: str, count: int) -> str:
     return " ".join((str(count), vendor.partition(":")[0], *rest.split("%"))).strip()
 
 
-def _component(host: Managed, profile: str) -> vim.vm.VendorDeviceGroupInfo.ComponentDeviceInfo:
-    device = PCI(key=0, backing=PCI.VmiopBackingInfo(vgpu=profile))
+def _component(host: Managed, part: str) -> vim.vm.VendorDeviceGroupInfo.ComponentDeviceInfo:
+    if vgpus.NIC.fullmatch(part):
+        return _nic(host, part)
+    device = PCI(key=0, backing=PCI.VmiopBackingInfo(vgpu=part))
     return vim.vm.VendorDeviceGroupInfo.ComponentDeviceInfo(
         type="nvidiaVgpu",
         vendorName="NVIDIA Corporation",
-        deviceName=f"{vgpus.model(host, profile)} {profile}",
+        deviceName=f"{vgpus.driver_name(host, part)} {part}",
         isConfigurable=False,
         device=device,
+    )
+
+
+def _nic(host: Managed, part: str) -> vim.vm.VendorDeviceGroupInfo.ComponentDeviceInfo:
+    """A network card that is passed through."""
+    vendor, number = vgpus.model(part)
+    address = next(iter(vgpus.passed(host, frozenset(((vendor, number),)))))
+    name = next(each.deviceName for each in host["hardware"].pciDevice if each.id == address)
+    allowed = PCI.AllowedDevice(vendorId=vendor, deviceId=number)
+    backing = PCI.DynamicBackingInfo(deviceName=name, allowedDevice=[allowed])
+    return vim.vm.VendorDeviceGroupInfo.ComponentDeviceInfo(
+        type="pciPassthru",
+        vendorName=vendor_name(vendor),
+        deviceName=name,
+        isConfigurable=False,
+        device=PCI(key=0, backing=backing),
     )
 
 

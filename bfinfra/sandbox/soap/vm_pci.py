@@ -106,11 +106,14 @@ def claim(inventory: Inventory, vm: Managed, host: Managed) -> None:
             f"Invalid memory setting: memory reservation (sched.mem.min) should be equal to memsize({size})."
         )
     shared = vgpus_of(vm)
-    found = vgpus.room(host, shared)
+    busy, free = in_use(inventory, host, vm), {each.id: each for each in offered(host)}
+    found = vgpus.room(host, shared, busy)
     if found is None:
         raise no_vgpus([host], shared)
-    busy, free = in_use(inventory, host, vm), {each.id: each for each in offered(host)}
+    busy |= dict.fromkeys((card for card, profile in found if not profile), vm.name)
     for device in wanted:
+        if device.deviceGroupInfo is not None:
+            continue
         if isinstance(device.backing, PCI.DeviceBackingInfo):
             hold(device.backing.id, busy, free)
             busy[device.backing.id] = vm.name
@@ -132,19 +135,27 @@ def in_use(inventory: Inventory, host: Managed, but: Managed) -> dict[str, str]:
 
 
 def vgpus_of(vm: Managed) -> vgpus.Wanted:
-    """The machine's vGPUs, alone and in device groups."""
+    """The machine's vGPUs, alone and in device groups with what else is in them."""
     alone = [each for each in passthroughs(vm) if each.deviceGroupInfo is None]
     profiles = [each.backing.vgpu for each in alone if isinstance(each.backing, PCI.VmiopBackingInfo)]
     listed = vm["config"].deviceGroups.deviceGroup if vm["config"].deviceGroups else ()
-    groups = [vgpus.Group(each.deviceGroupName, profiles_of(vm, each.groupInstanceKey)) for each in listed]
+    groups = [vgpus.Group(each.deviceGroupName, parts_of(vm, each.groupInstanceKey)) for each in listed]
     return vgpus.Wanted(tuple(map(str, profiles)), groups=tuple(groups))
 
 
-def profiles_of(vm: Managed, group: int) -> tuple[str, ...]:
-    """The profile of each vGPU of a device group, in their order."""
+def parts_of(vm: Managed, group: int) -> tuple[str, ...]:
+    """The parts of a device group, in their order."""
     places = [(each.deviceGroupInfo, each.backing) for each in passthroughs(vm) if each.deviceGroupInfo]
-    own = sorted((at.sequenceId, str(backing.vgpu)) for at, backing in places if at.groupInstanceKey == group)
-    return tuple(profile for _, profile in own)
+    own = sorted((at.sequenceId, _part(backing)) for at, backing in places if at.groupInstanceKey == group)
+    return tuple(part for _, part in own)
+
+
+def _part(backing: Any) -> str:
+    """The profile of a vGPU; the model of a network card."""
+    if isinstance(backing, PCI.VmiopBackingInfo):
+        return str(backing.vgpu)
+    allowed = getattr(backing, "allowedDevice", None) or ()
+    return vgpus.nic_of(frozenset((unsigned(each.vendorId), unsigned(each.deviceId)) for each in allowed))
 
 
 def no_vgpus(hosts: list[Managed], wanted: vgpus.Wanted) -> vim.fault.VimFault:

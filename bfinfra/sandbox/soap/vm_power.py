@@ -17,7 +17,7 @@ from bfinfra.sandbox.soap.importing import refuse_importing
 from bfinfra.sandbox.soap.journal import record
 from bfinfra.sandbox.soap.placing import check_host, usable
 from bfinfra.sandbox.soap.vapp import check_configured
-from bfinfra.sandbox.soap.vm_pci import claim, no_vgpus, passthroughs, release, vgpus_of
+from bfinfra.sandbox.soap.vm_pci import claim, in_use, no_vgpus, passthroughs, release, vgpus_of
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
@@ -109,7 +109,7 @@ def host_with_vgpus(inventory: Inventory, vm: Managed) -> Managed:
     """
     own: Managed = inventory.get(vm["runtime"].host)
     wanted = vgpus_of(vm)
-    if vgpus.room(own, wanted) is not None:
+    if _has_room(inventory, own, vm, wanted):
         return own
     others = [
         each
@@ -118,10 +118,14 @@ def host_with_vgpus(inventory: Inventory, vm: Managed) -> Managed:
         and usable(each)
         and all(store in each["datastore"] for store in vm["datastore"])
     ]
-    found = next((each for each in others if vgpus.room(each, wanted) is not None), None)
+    found = next((each for each in others if _has_room(inventory, each, vm, wanted)), None)
     if found is None:
         raise no_vgpus([own, *others], wanted)
     return found
+
+
+def _has_room(inventory: Inventory, host: Managed, vm: Managed, wanted: vgpus.Wanted) -> bool:
+    return vgpus.room(host, wanted, in_use(inventory, host, vm) if wanted.groups else ()) is not None
 
 
 def check_memory(inventory: Inventory, vm: Managed, host: Managed) -> None:

@@ -270,3 +270,120 @@ def test_a_world_whose_cards_can_not_be_the_group_is_refused(
     clusters["gpu-farm"]["hosts"]["a.aiml.local"]["device_groups"] = {PAIR: profiles}
     with pytest.raises(BadWorld, match="needs at least two devices, and as many cards"):
         make_site(clusters=clusters)
+
+
+GPU_NIC, NIC = "Nvidia:1@nvidia_h100-80c%NIC", "15b3:1021"
+CX7 = {"vendor": 0x15B3, "device": 0x1021, "name": "MT2910 Family [ConnectX-7]", "class": 0x0200}
+
+
+def beside_nics(cards: int, nics: int) -> dict[str, Any]:
+    """A host whose groups are of a GPU and a network card each."""
+    clusters = farm({}, a=cards)
+    host = clusters["gpu-farm"]["hosts"]["a.aiml.local"]
+    host["pci"] += [{"id": f"0000:{0x40 + n:02x}:00.0", **CX7} for n in range(nics)]
+    host["device_groups"] = {GPU_NIC: [WHOLE, NIC]}
+    return clusters
+
+
+def pass_through(client: Any, *addresses: str) -> None:
+    """As an administrator does, with the reboot that it takes."""
+    host = client.find("Singapore/host/gpu-farm/a.aiml.local")
+    changes = [vim.host.PciPassthruConfig(id=each, passthruEnabled=True, applyNow=True) for each in addresses]
+    host.configManager.pciPassthruSystem.UpdatePassthruConfig(changes)
+    client.run(host.EnterMaintenanceMode_Task(0))
+    client.run(host.RebootHost_Task(force=False))
+    client.run(host.ExitMaintenanceMode_Task(0))
+
+
+def card(key: int = -50, place: Any = None) -> Any:
+    """A network card that vSphere picks."""
+    allowed = PCI.AllowedDevice(vendorId=0x15B3, deviceId=0x1021)
+    backing = PCI.DynamicBackingInfo(deviceName="", allowedDevice=[allowed])
+    return PCI(key=key, backing=backing, deviceGroupInfo=place)
+
+
+def with_nic(client: Any, name: str, *beside: Any) -> Any:
+    """A machine with a group of a GPU and a network card, that was started."""
+    group = [*grouped(1, WHOLE), card(place=PLACE(groupInstanceKey=1, sequenceId=1))]
+    vm = machine(client, name, [*group, *beside], named(g1=GPU_NIC))
+    client.run(vm.PowerOn())
+    return vm
+
+
+def with_card(client: Any, name: str) -> Any:
+    vm = machine(client, name, [card()], None)
+    client.run(vm.PowerOn())
+    return vm
+
+
+def assigned(vm: Any) -> list[str | None]:
+    """The cards that vSphere picked for a machine by itself."""
+    backings = [each.backing for each in vm.config.hardware.device if isinstance(each, PCI)]
+    return [each.assignedId for each in backings if isinstance(each, PCI.DynamicBackingInfo)]
+
+
+def test_a_group_with_a_network_card_is_offered_once_the_card_is_passed_through(
+    make_site: Callable[..., Any],
+) -> None:
+    client = make_site(clusters=beside_nics(2, 2)).login()
+    assert offered(client, "a") == []
+    with pytest.raises(vim.fault.GenericVmConfigFault, match="available for device group 'Nvidia:1@"):
+        with_nic(client, "early")
+    pass_through(client, "0000:40:00.0")
+    [found] = offered(client, "a")
+    gpu, nic = found.componentDeviceInfo
+    assert (found.deviceGroupDescription, gpu.type) == ("1 Nvidia nvidia_h100-80c NIC", "nvidiaVgpu")
+    assert (nic.type, nic.vendorName) == ("pciPassthru", "Mellanox Technologies")
+    [allowed] = nic.device.backing.allowedDevice
+    assert (allowed.vendorId, allowed.deviceId) == (0x15B3, 0x1021)
+
+
+def test_a_group_holds_its_network_card_too_all_or_nothing(make_site: Callable[..., Any]) -> None:
+    client = make_site(clusters=beside_nics(2, 2)).login()
+    pass_through(client, "0000:40:00.0", "0000:41:00.0")
+    with_nic(client, "a")
+    with_card(client, "takes the second")
+    with pytest.raises(FULL):
+        with_nic(client, "b")
+    assert users(client, "a") == [["a"], []], "its GPU is free, its network card isn't"
+    with pytest.raises(vim.fault.GenericVmConfigFault, match="free PCI device"):
+        with_card(client, "c")
+    client.run(client.find("Singapore/vm/a").PowerOff())
+    third = with_card(client, "d")
+    assert assigned(third) == ["0000:40:00.0"]
+    with pytest.raises(FULL):
+        with_nic(client, "e")
+
+
+def test_gpus_and_network_cards_of_a_group_are_those_of_one_switch(make_site: Callable[..., Any]) -> None:
+    client = make_site(clusters=beside_nics(2, 2)).login()
+    pass_through(client, "0000:40:00.0", "0000:41:00.0")
+    first = alone(client, "first GPU", WHOLE)
+    other = with_card(client, "first card")
+    client.run(first.PowerOff())
+    vm = with_nic(client, "pair")
+    assert users(client, "a") == [[], ["pair"]]
+    client.run(other.PowerOff())
+    with_nic(client, "second pair")
+    assert users(client, "a") == [["second pair"], ["pair"]]
+    assert assigned(vm) == [None], "the group chose, not the device"
+
+
+def test_a_card_beside_a_group_is_another_one(make_site: Callable[..., Any]) -> None:
+    client = make_site(clusters=beside_nics(1, 1)).login()
+    pass_through(client, "0000:40:00.0")
+    with pytest.raises(vim.fault.GenericVmConfigFault, match="free PCI device"):
+        with_nic(client, "both", card(key=-60))
+    assert users(client, "a") == [[]]
+
+
+@pytest.mark.parametrize(
+    ("parts", "why"), [([NIC, NIC], "at least two"), ([WHOLE, NIC, NIC], "more network")]
+)
+def test_a_world_without_the_network_cards_of_its_group_is_refused(
+    parts: list[str], why: str, make_site: Callable[..., Any]
+) -> None:
+    clusters = beside_nics(2, 1)
+    clusters["gpu-farm"]["hosts"]["a.aiml.local"]["device_groups"] = {GPU_NIC: parts}
+    with pytest.raises(BadWorld, match=why):
+        make_site(clusters=clusters)
