@@ -40,14 +40,13 @@ def one_of(models: Iterable[tuple[int, int]], label: str) -> Device:
 
 @dataclass(frozen=True, slots=True)
 class ClassDevices:
-    """`vgpus`: profiles; `groups`: names of vendor device groups; `gpus`: how many GPUs a VM gets in all;
-    `others`: PCI devices that a site has no words for.
+    """`vgpus`: profiles; `groups`: names of vendor device groups; `others`: PCI devices that a site has no
+    words for.
     """
 
     vgpus: tuple[str, ...] = ()
     devices: tuple[Device, ...] = ()
     groups: tuple[str, ...] = ()
-    gpus: int = 0
     others: int = 0
 
 
@@ -56,7 +55,7 @@ def listed(devices: Mapping[str, Any]) -> ClassDevices:
     cards = devices.get("dynamic_direct_path_IO_devices") or ()
     vgpus = tuple(sorted(each["profile_name"] for each in devices.get("vgpu_devices") or ()))
     found = (Device(each["vendor_id"], each["device_id"], each.get("custom_label") or "") for each in cards)
-    return ClassDevices(vgpus, tuple(sorted(found)), (), len(vgpus) + len(cards))
+    return ClassDevices(vgpus, tuple(sorted(found)))
 
 
 def specified(spec: Mapping[str, Any]) -> ClassDevices:
@@ -78,7 +77,6 @@ def specified(spec: Mapping[str, Any]) -> ClassDevices:
         tuple(sorted(vgpus)),
         tuple(sorted(devices)),
         tuple(sorted(each["deviceGroupName"] for each in groups if "deviceGroupName" in each)),
-        len(added),
         sum(not (_is_vgpu(each) or _is_card(each)) for each in backings),
     )
 

@@ -39,7 +39,7 @@ def found(hardware: Iterable[object] | None) -> Devices:
     pci, nics, disks = (sorted(sorts[sort], key=lambda d: int(d.key)) for sort in (Passthrough, Card, Hard))
     buses = {d.key: d.busNumber for d in sorts[Scsi]} if disks else {}
     return Devices(
-        tuple(_attached(d.key, d.backing) for d in pci),
+        tuple(_attached(d.key, d.backing, grouped=d.deviceGroupInfo is not None) for d in pci),
         tuple(map(_nic, nics)),
         tuple(_disk(d, buses) for d in disks),
     )
@@ -50,13 +50,13 @@ def _sort(kind: Any) -> type[Any] | None:
     return next((each for each in (Passthrough, Card, Hard, Scsi) if issubclass(kind, each)), None)
 
 
-def _attached(key: int, backing: Any) -> Attached:
+def _attached(key: int, backing: Any, *, grouped: bool) -> Attached:
     if is_a(backing, Passthrough.VmiopBackingInfo):
-        return Attached(key, "vgpu", profile=backing.vgpu or "")
+        return Attached(key, "vgpu", profile=backing.vgpu or "", grouped=grouped)
     if is_a(backing, Passthrough.DynamicBackingInfo):
         allowed = tuple((a.vendorId & 0xFFFF, a.deviceId & 0xFFFF) for a in backing.allowedDevice or ())
-        return Attached(key, "dynamic", backing.assignedId or "", allowed)
-    return Attached(key, "static", getattr(backing, "id", "") or "")
+        return Attached(key, "dynamic", backing.assignedId or "", allowed, grouped=grouped)
+    return Attached(key, "static", getattr(backing, "id", "") or "", grouped=grouped)
 
 
 def _nic(card: Any) -> Nic:

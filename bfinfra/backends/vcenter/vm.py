@@ -14,7 +14,7 @@ from bfinfra.model.records import dataclass
 @dataclass(frozen=True, slots=True)
 class Attached:
     """A PCI device of a VM. `way`: static (a fixed address), dynamic (any of vendor/device) or vgpu (a
-    profile).
+    profile); `grouped`: part of a device group, with which it comes and goes.
     """
 
     key: int
@@ -22,6 +22,7 @@ class Attached:
     address: str = ""
     allowed: tuple[tuple[int, int], ...] = ()
     profile: str = ""
+    grouped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,8 @@ class ClassStorage:
 @dataclass(frozen=True, slots=True)
 class VmClass:
     """`memory` in bytes; the reservations are per cent of cpus and memory; `vgpus`: profiles; `groups`:
-    vendor device groups; `gpus`: the GPUs of a VM, in groups too; `others`: PCI devices that a site has no
-    words for; `namespaces`: those that offer it.
+    vendor device groups; `others`: PCI devices that a site has no words for; `namespaces`: those that offer
+    it.
     """
 
     cpus: int
@@ -50,7 +50,6 @@ class VmClass:
     devices: tuple[Device, ...] = ()
     groups: tuple[str, ...] = ()
     storage: ClassStorage | None = None
-    gpus: int = field(default=0, compare=False)
     others: int = field(default=0, compare=False)
     namespaces: tuple[str, ...] = field(default=(), compare=False)
 
@@ -152,7 +151,6 @@ def read(info: Mapping[str, Any], policies: Mapping[str, str] | None = None) -> 
         found.devices,
         found.groups,
         _storage(info.get("instance_storage"), policies or {}),
-        found.gpus,
         found.others,
         tuple(sorted(info.get("namespaces") or ())),
     )

@@ -150,7 +150,7 @@ def parts_of(vm: Managed, group: int) -> tuple[str, ...]:
     return tuple(part for _, part in own)
 
 
-def _part(backing: Any) -> str:
+def _part(backing: object) -> str:
     """The profile of a vGPU; the model of a network card."""
     if isinstance(backing, PCI.VmiopBackingInfo):
         return str(backing.vgpu)

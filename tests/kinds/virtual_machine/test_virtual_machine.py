@@ -18,10 +18,13 @@ from pydantic import ValidationError
 from pyVmomi import vim
 from rights.given import administrator
 
+from bfinfra.backends.vcenter import devices
 from bfinfra.backends.vcenter.library_items import Declared, Item
 from bfinfra.backends.vcenter.vm import Attach, Attached, Disk, NewDisk, Nic, Vm
 from bfinfra.engine.guard import Allow, check
+from bfinfra.kinds.vcenter.base.machine_places import MachinePlaces
 from bfinfra.kinds.vcenter.virtual_machine.decide import decide
+from bfinfra.kinds.vcenter.virtual_machine.describe import description
 from bfinfra.kinds.vcenter.virtual_machine.disks import fitted
 from bfinfra.kinds.vcenter.virtual_machine.properties import look
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
@@ -430,6 +433,33 @@ def test_devices_that_are_others_are_mended(changes, had, steps, hardware, field
         name for name in ("nics", "add_nics", "add_rdma", "drop", "attach", "grow") if getattr(given, name)
     } == hardware.keys() - {"reserve"}
     assert {change.field for change in found[0].changes} == fields
+
+
+def test_devices_of_a_group_that_somebody_added_are_left_with_it_and_no_site_describes_them() -> None:
+    pci = vim.vm.device.VirtualPCIPassthrough
+    place = vim.vm.device.VirtualDevice.DeviceGroupInfo(groupInstanceKey=1, sequenceId=0)
+    read = devices.found(
+        [
+            pci(key=1, backing=pci.VmiopBackingInfo(vgpu="a"), deviceGroupInfo=place),
+            pci(key=2, backing=pci.DynamicBackingInfo(deviceName=""), deviceGroupInfo=place),
+            pci(key=3, backing=pci.VmiopBackingInfo(vgpu="a")),
+        ]
+    )
+    wanted = spec(vgpus=["a"])
+    live = existing(wanted, pci=read.pci, reserved=True)
+    assert decide("w1", wanted, live, context()) == ()
+    more = spec(vgpus=["a", "a"])
+    steps = decide("w1", more, existing(more, pci=read.pci, reserved=True), context())
+    (hardware,) = (step.hardware for step in steps if isinstance(step, Reconfigure))
+    assert (hardware.attach, hardware.drop) == ((Attach(profile="a"),), ())
+    places = MachinePlaces("esx", "c", "d", "", "", ("VM Network",))
+    found = description(live, places)
+    assert (found.fields["vgpus"], found.left_out) == (
+        ["a"],
+        "it has device groups, which no field describes",
+    )
+    alone = existing(wanted, pci=read.pci[2:], reserved=True)
+    assert description(alone, places).left_out == ""
 
 
 def test_devices_that_agree_in_another_order_are_left():

@@ -15,6 +15,7 @@ from bfinfra.kinds.supervisor.supervisor_namespace.spec import Spec as Namespace
 from bfinfra.kinds.supervisor.vks_cluster.catalog import VksClusterFacts
 from bfinfra.kinds.supervisor.vks_cluster.kind import VksCluster
 from bfinfra.kinds.supervisor.vks_cluster.spec import Spec
+from bfinfra.kinds.vcenter.gpu_host.spec import Spec as GpuHost
 from bfinfra.kinds.vcenter.host_graphics import Spec as Graphics
 from bfinfra.kinds.vcenter.vm_class.spec import Spec as VmClass
 from bfinfra.model import resource
@@ -184,3 +185,92 @@ def test_an_autoscaler_that_is_not_told_of_gpus_is_a_warning_for_an_empty_pool()
 def test_an_autoscaler_that_is_told_of_other_gpus_is_refused() -> None:
     [conflict] = told(min=1, gpus=2)
     assert (conflict.at.field, conflict.stops) == ("workers.gpu.autoscale.gpus", True)
+
+
+NICS, CX7, CX6 = "Nvidia:1@nvidia_h100-80c%NIC", (0x15B3, 0x1021), (0x15B3, 0x101D)
+
+
+def vgpu() -> dict[str, Any]:
+    return {"backing": {"_typeName": "VirtualPCIPassthroughVmiopBackingInfo", "vgpu": WHOLE}}
+
+
+def card(*models: tuple[int, int]) -> dict[str, Any]:
+    """A card of one of these models, that vSphere picks."""
+    allowed = [{"vendorId": vendor, "deviceId": device} for vendor, device in models]
+    return {"backing": {"_typeName": "VirtualPCIPassthroughDynamicBackingInfo", "allowedDevice": allowed}}
+
+
+PART = {"_typeName": "VirtualSriovEthernetCard"}
+"""A virtual function of a network card."""
+
+
+def with_nics(
+    devices: list[dict[str, Any]],
+    *hosts: dict[tuple[int, int], tuple[int, int]],
+    moving: bool = False,
+    **gpu: Any,
+) -> list[Conflict]:
+    """A pool whose machines have a group of these devices, on hosts of four GPUs with these network cards:
+    passed through, and in all; `moving`: the site says what the hosts pass through.
+    """
+    given = yaml.safe_load((SPECS / "vks-gpu.yaml").read_text())
+    vm_class = {**given["vm_class"]["h100-40c"], "vgpus": [], "device_groups": [NICS]}
+    pools = {"gpu": {"vm_class": "nics", "rollout": SLOW, **gpu}}
+    wanted: dict[Key, resource.Spec] = {
+        Key("vm_class", "nics"): VmClass.model_validate(vm_class),
+        Key("supervisor_namespace", "ml"): Namespace.model_validate({"cluster": "gpu"}),
+        Key("vks_cluster", "ml-01"): Spec.model_validate({**given["vks_cluster"]["ml-01"], "workers": pools}),
+    }
+    if moving:
+        wanted[Key("gpu_host", "esx0")] = GpuHost.model_validate({"passthrough": []})
+    offers = tuple(
+        HostOffer(f"esx{n}", "gpu", (WHOLE,), {NICS: devices}, (CARD,) * 4, nics)
+        for n, nics in enumerate(hosts)
+    )
+    facts = VksClusterFacts({}, {}, {}, Environment(gpus=GpuFacts(offers=offers)))
+    return [*VksCluster.conflicts(wanted, {}, facts)]
+
+
+def test_network_cards_of_device_groups_count_as_far_as_hosts_pass_them_through() -> None:
+    pair = [vgpu(), card(CX7)]
+    [conflict] = with_nics(pair, {CX7: (2, 4)}, {CX7: (1, 4)}, count=4)
+    assert conflict.what == f"its nodes can take 4 device groups {NICS}; the hosts of gpu have 3"
+    assert conflict.why == "each takes 1 linked card and 1 network card of one host"
+    assert with_nics(pair, {CX7: (2, 4)}, {CX7: (1, 4)}, count=3) == []
+    [conflict] = with_nics(pair, {CX7: (9, 9)}, count=5)
+    assert conflict.what.endswith("the hosts of gpu have 4"), "the GPUs are fewer"
+
+
+def test_network_cards_count_by_the_number_and_the_models_that_a_group_takes() -> None:
+    [conflict] = with_nics([vgpu(), card(CX7), card(CX7)], {CX7: (5, 5)}, count=3)
+    assert conflict.what.endswith("the hosts of gpu have 2")
+    assert conflict.why == "each takes 1 linked card and 2 network cards of one host"
+    either = [vgpu(), card(CX7, CX6)]
+    assert with_nics(either, {CX7: (1, 1), CX6: (2, 2)}, count=3) == []
+    assert len(with_nics(either, {CX7: (1, 1), CX6: (1, 1)}, count=3)) == 1
+
+
+def test_where_the_site_says_what_is_passed_through_all_network_cards_count() -> None:
+    pair = [vgpu(), card(CX7)]
+    assert with_nics(pair, {CX7: (1, 3)}, count=3, moving=True) == []
+    assert len(with_nics(pair, {CX7: (1, 3)}, count=4, moving=True)) == 1
+
+
+def test_parts_of_network_cards_are_not_counted_and_a_warning_says_so() -> None:
+    [warning] = with_nics([vgpu(), PART], {}, count=4)
+    assert warning.what == (f"whether the hosts have network cards for all device groups {NICS} is not known")
+    assert (warning.stops, warning.at.field) == (False, "workers.gpu.vm_class")
+    [conflict] = with_nics([vgpu(), PART], {}, count=5)
+    assert conflict.stops, "the GPUs are counted"
+
+
+def test_a_group_of_whole_gpus_is_not_counted() -> None:
+    assert with_nics([card((0x10DE, 0x2331)), card(CX7)], {CX7: (1, 1)}, count=9) == []
+
+
+def test_the_autoscaler_is_told_of_the_gpus_of_a_group_and_not_of_its_network_cards() -> None:
+    scale = {"min": 1, "max": 2}
+    pair = [vgpu(), card(CX7)]
+    assert with_nics(pair, {CX7: (4, 4)}, autoscale={**scale, "gpus": 1}) == []
+    [conflict] = with_nics(pair, {CX7: (4, 4)}, autoscale={**scale, "gpus": 2})
+    assert conflict.what == "each node has 1 GPUs, not 2"

@@ -59,13 +59,16 @@ def conflicts(kind: str, wanted: Specs, states: Specs, environment: Environment)
             ):
                 continue
             those = [(need, each[gpu]) for need, each in here if each[gpu]]
-            slots = sum(_slots(each, gpu, later=each.host in later) for each in hosts)
-            if slots and any(need.spot.key.kind == kind for need, _ in those):
+            slots = sum(
+                _slots(each, gpu, later=each.host in later, moving=each.host in passed) for each in hosts
+            )
+            own = next((need for need, _ in those if need.spot.key.kind == kind), None)
+            if slots and own:
                 reserved = _reserved(gpu, cluster, wanted, environment)
                 room = Room(cluster, slots, reserved, _why(gpu, here, environment))
                 found = [*_of(kind, gpu, those, room)]
                 refused.update(parts(gpu, environment.gpus.offers) if found else ())
-                yield from found
+                yield from found or _uncounted(own, gpu, hosts)
 
 
 def _after_groups(gpu: Gpu) -> bool:
@@ -127,7 +130,10 @@ def _why(gpu: Gpu, here: Sequence[tuple[NodeDemand, Counter[Gpu]]], environment:
     """What takes several of them, or several cards, at once."""
     groups = dict.fromkeys(each for _, found in here for each in found if each.kind == GROUP)
     if gpu.kind == GROUP:
-        return f"each takes {len(parts(gpu, environment.gpus.offers))} linked cards of one host"
+        beside = max((len(host.others_of_group(gpu.name)) for host in environment.gpus.offers), default=0)
+        nics = f" and {beside} network card{'s' if beside > 1 else ''}" if beside else ""
+        gpus = len(parts(gpu, environment.gpus.offers))
+        return f"each takes {gpus} linked card{'s' if gpus > 1 else ''}{nics} of one host"
     counts = {each.name: parts(each, environment.gpus.offers).count(gpu.name) for each in groups}
     return "; ".join(
         f"a device group {name} takes {count} of them" for name, count in counts.items() if count
@@ -148,17 +154,39 @@ def _known(host: HostOffer, gpu: Gpu, passed: Collection[str]) -> bool:
     return known and bool(host.cards) and all(host.cards)
 
 
-def _slots(host: HostOffer, gpu: Gpu, *, later: bool) -> int:
+def _uncounted(need: NodeDemand, gpu: Gpu, hosts: Sequence[HostOffer]) -> Iterator[Conflict]:
+    """A group with parts whose number no host tells, as a warning."""
+    if gpu.kind == GROUP and any(() in each.others_of_group(gpu.name) for each in hosts):
+        yield Conflict(
+            need.spot,
+            f"whether the hosts have network cards for all device groups {gpu.name} is not known",
+            why="each takes a part of a network card, and hosts don't tell how many parts are free; only its "
+            "GPUs are counted",
+            next="look at the hosts' network cards before you apply",
+            stops=False,
+        )
+
+
+def _slots(host: HostOffer, gpu: Gpu, *, later: bool, moving: bool) -> int:
     """Return how many of them the host's cards hold; 0 if it doesn't offer it, or the name of a profile tells
-    no size. `later`: the site still makes it offer vGPUs.
+    no size. `later`: the site still makes it offer vGPUs; `moving`: the site says what it passes through.
     """
     if gpu.kind == GROUP:
         profiles = host.profiles_of_groups.get(gpu.name, ())
         able = min((sum(_holds(card, each) > 0 for card in host.cards) for each in profiles), default=0)
-        return able // len(profiles) if profiles else 0
+        return min([able // len(profiles), *_beside(host, gpu.name, moving=moving)]) if profiles else 0
     if not (later or gpu.name in host.profiles):
         return 0
     return sum(_holds(card, gpu.name) for card in host.cards)
+
+
+def _beside(host: HostOffer, group: str, *, moving: bool) -> Iterator[int]:
+    """Yield for how many groups the host has cards of each model beside the vGPUs: those that are passed
+    through, or all if the site decides which are.
+    """
+    for models, count in Counter(host.others_of_group(group)).items():
+        if models:
+            yield sum(host.models.get(each, (0, 0))[moving] for each in dict.fromkeys(models)) // count
 
 
 def _holds(card: int, profile: str) -> int:

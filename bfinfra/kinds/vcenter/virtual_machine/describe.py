@@ -5,10 +5,12 @@ from __future__ import annotations
 from bfinfra.backends.vcenter.vm import Nic, Origin, Vm
 from bfinfra.kinds.vcenter.base.machine_notes import appliance
 from bfinfra.kinds.vcenter.base.machine_places import MachinePlaces, datastore_of, unplaced
+from bfinfra.kinds.vcenter.virtual_machine.devices import vgpus_alone
 from bfinfra.kinds.vcenter.virtual_machine.state import State
 from bfinfra.model.description import Description, Path
 
 TEMPLATE = "fill-in"
+GROUPED = "it has device groups, which no field describes"
 FILL_IN: dict[Path, str] = {
     ("template",): "the template to create it from again; not read while the VM exists"
 }
@@ -36,10 +38,11 @@ def description(state: State, places: MachinePlaces) -> Description:
             _adapter(nic, network) for nic, network in zip(machine.nics, places.networks, strict=True)
         ],
         "disks": _disks(machine, places.datastore),
-        "vgpus": [each.profile for each in machine.pci if each.way == "vgpu"],
+        "vgpus": [each.profile for each in vgpus_alone(machine)],
         "power": "on" if machine.on else "off",
     }
-    return Description(machine.name, fields, state, FILL_IN, unplaced(places))
+    grouped = GROUPED if any(each.grouped for each in machine.pci) else ""
+    return Description(machine.name, fields, state, FILL_IN, unplaced(places) or grouped)
 
 
 def _adapter(nic: Nic, network: str) -> dict[str, str]:

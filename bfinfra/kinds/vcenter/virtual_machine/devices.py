@@ -10,7 +10,7 @@ from dataclasses import field
 from typing import Any
 
 from bfinfra.backends.vcenter.places import Inventory
-from bfinfra.backends.vcenter.vm import Attach, Nic, Vm
+from bfinfra.backends.vcenter.vm import Attach, Attached, Nic, Vm
 from bfinfra.kinds.vcenter.virtual_machine import disks
 from bfinfra.kinds.vcenter.virtual_machine.spec import Adapter, Spec
 from bfinfra.model.compare import Change, Unknown
@@ -149,8 +149,13 @@ def _text(network: str, rdma: str) -> str:
     return f"{network} ({rdma})" if rdma else network
 
 
+def vgpus_alone(machine: Vm) -> list[Attached]:
+    """The vGPUs that are in no device group."""
+    return [each for each in machine.pci if each.way == "vgpu" and not each.grouped]
+
+
 def _vgpus(spec: Spec, machine: Vm) -> Difference:
-    now = [each for each in machine.pci if each.way == "vgpu"]
+    now = vgpus_alone(machine)
     missing, drop = Counter(spec.vgpus), []
     for each in now:
         if missing[each.profile] > 0:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -61,8 +62,10 @@ def unoffered(wanted: Specs, states: Specs, facts: VmClassFacts) -> Iterator[Con
             continue
         for cluster in sorted(clusters(key.name, wanted)) or [""]:
             prepared = _prepared(cluster, wanted, states)
-            for each in _of(key, spec, cluster, facts, prepared):
-                yield each if each.stops or prepared else replace(each, stops=_runs(key, wanted))
+            soon = {"vgpus": prepared, "device_groups": prepared or _passing(cluster, wanted, states)}
+            for each in _of(key, spec, cluster, facts, soon):
+                still = soon[each.at.field.partition(".")[0]]
+                yield each if each.stops or still else replace(each, stops=_runs(key, wanted))
 
 
 def _runs(key: Key, wanted: Specs) -> bool:
@@ -75,7 +78,10 @@ def _runs(key: Key, wanted: Specs) -> bool:
     )
 
 
-def _of(key: Key, spec: Spec, cluster: str, facts: VmClassFacts, prepared: bool) -> Iterator[Conflict]:
+def _of(
+    key: Key, spec: Spec, cluster: str, facts: VmClassFacts, soon: Mapping[str, bool]
+) -> Iterator[Conflict]:
+    """`soon`: by field, whether hosts may offer more once the site has prepared them."""
     there = [each for each in facts.hosts if not cluster or each.cluster == cluster]
     where = f"of the cluster {cluster}" if cluster else "of this vCenter"
     sorts = (
@@ -84,7 +90,7 @@ def _of(key: Key, spec: Spec, cluster: str, facts: VmClassFacts, prepared: bool)
     )
     for field_, what, names, offered in sorts:
         for index, name in enumerate(names):
-            if name in offered or (prepared and not offered) or not there:
+            if name in offered or (soon[field_] and not offered) or not there:
                 continue
             if offered:
                 yield Conflict(
@@ -92,7 +98,7 @@ def _of(key: Key, spec: Spec, cluster: str, facts: VmClassFacts, prepared: bool)
                     f"no host {where} offers the {what} {name}",
                     why=f"they offer {few(sorted(offered))}",
                     next=nearest(name, offered) or "choose one of these",
-                    stops=not prepared,
+                    stops=not soon[field_],
                 )
             else:
                 yield Conflict(
@@ -110,6 +116,29 @@ def _prepared(cluster: str, wanted: Specs, states: Specs) -> bool:
         (key.kind == "host_graphics" and not _shared(states.get(key), spec))
         or (key.kind == "host_image" and cluster in ("", spec.cluster) and not _driven(states.get(key), spec))
         for key, spec in wanted.items()
+    )
+
+
+def _passing(cluster: str, wanted: Specs, states: Specs) -> bool:
+    """Return whether the site still has to pass cards of the cluster's hosts through: device groups with
+    network cards are offered only then.
+    """
+    return any(
+        key.kind == "gpu_host" and spec.cluster in (cluster, None) and not _passed(states.get(key), spec)
+        for key, spec in wanted.items()
+    )
+
+
+def _passed(state: Any, spec: Any) -> bool:
+    """Return whether the host passes all cards of the file through."""
+    active = [each for each in state.detail.devices if each.active] if state else []
+    models, addresses = (
+        Counter((each.vendor, each.device) for each in active),
+        {each.address for each in active},
+    )
+    return all(
+        each.address in addresses if each.address else models[each.vendor, each.device] >= each.count
+        for each in spec.passthrough
     )
 
 
