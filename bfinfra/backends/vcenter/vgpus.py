@@ -9,7 +9,7 @@ from dataclasses import field, replace
 from typing import Any
 from urllib.parse import unquote
 
-from pyVmomi import vim
+from pyVmomi import vim, vmodl
 
 from bfinfra.backends.vcenter import properties, refs
 from bfinfra.backends.vcenter.session import SoapSession
@@ -128,8 +128,10 @@ def _models_of_hosts(content: vim.ServiceInstanceContent) -> dict[str, dict[Mode
 
 
 def _groups(manager: Any) -> dict[str, Sequence[Json]]:
-    """The groups of a host; none of a host before 8.0.0.1, or one that doesn't answer."""
-    with contextlib.suppress(Busy, Missing, Rejected, Unreachable):
+    """The groups of a host; none of a host before 8.0.0.1, or one that doesn't answer. pyVmomi doesn't ask a
+    vCenter whose version lacks the method.
+    """
+    with contextlib.suppress(Busy, Missing, Rejected, Unreachable, vmodl.fault.MethodNotFound):
         found = manager.RetrieveVendorDeviceGroupInfo() if manager is not None else None
         return {
             str(each.deviceGroupName): [_plain(part.device) for part in each.componentDeviceInfo or ()]
