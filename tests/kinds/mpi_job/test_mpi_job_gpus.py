@@ -97,9 +97,11 @@ def test_groups_that_no_host_tells_and_classes_that_are_not_known_refuse_nothing
 
 
 def test_nodes_whose_gpus_are_divided_refuse_nothing() -> None:
-    divided = GpuOperator.model_validate({"cluster": "ml-01", "files": ["x"], "mig": "single"})
+    layout = {"layout": "all-1g.10gb", "nodes": ["a"]}
+    for by in ({"mig": "single"}, {"mig_layouts": [layout]}):
+        divided = GpuOperator.model_validate({"cluster": "ml-01", "files": ["x"], **by})
+        assert found(job(9), vks("pair"), gpu_operator=divided) == []
     whole = GpuOperator.model_validate({"cluster": "ml-01", "files": ["x"]})
-    assert found(job(9), vks("pair"), gpu_operator=divided) == []
     assert len(found(job(9), vks("pair"), gpu_operator=whole)) == 1
 
 

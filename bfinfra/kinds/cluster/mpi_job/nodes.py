@@ -44,7 +44,8 @@ def gpus_of_workers(cluster: Key, site: Specs, of_class: OfClass) -> tuple[int, 
     """
     plugin = _on(cluster, "nvidia_device_plugin", site)
     operator = _on(cluster, "gpu_operator", site)
-    if getattr(plugin, "mig_strategy", "none") != "none" or getattr(operator, "mig", None):
+    divided = getattr(operator, "mig", None) or getattr(operator, "mig_layouts", ())
+    if divided or getattr(plugin, "mig_strategy", "none") != "none":
         return None
     found = _cards_of_workers(cluster, site, of_class)
     shared = getattr(plugin, "time_slicing", None) or 1
