@@ -30,8 +30,8 @@ class Looking:
         self._in_clusters = IN_CLUSTERS & kinds.keys()
         self._used = frozenset(key.kind for key in watched.desired.wanted)
         polled = watched.in_order(kinds.keys() - self._followed)
-        found = {key.kind for key in watched.observed.states}
-        self._polling = Polling(polled, self._used | found, interval, time.monotonic())
+        self._has = self._used | {key.kind for key in watched.observed.states}
+        self._polling = Polling(polled, self._has, interval, time.monotonic())
         self._again = Again()
         self._words = frozenset[str]()
 
@@ -42,7 +42,7 @@ class Looking:
         inside = self._in_clusters & self._used
         with self._clusters.following_all():  # what the site has there may come later
             self._read(set(), inside)
-        self._read(set(), self._followed | self._in_clusters - inside)
+        self._read(set(), self._followed | (self._in_clusters & self._has) - inside)
         self._words = self._watched.words()
 
     def at(self, arrivals: Arrivals) -> bool:

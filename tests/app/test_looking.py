@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -42,13 +43,26 @@ class Watched:
     def dependants(self, moved: object) -> frozenset[str]:
         return frozenset()
 
+    def words(self) -> frozenset[str]:
+        return frozenset()
+
     def decide(self, moved: object) -> None:
         self.read.append("decided")
 
 
 def looking(watched: Watched) -> Looking:
-    given: Any = watched, SimpleNamespace(), SimpleNamespace(extend=lambda: False)
+    clusters = SimpleNamespace(following_all=nullcontext)
+    given: Any = watched, clusters, SimpleNamespace(extend=lambda: False)
     return Looking(*given, 3600)
+
+
+def test_at_the_start_only_what_the_site_has_is_read_again() -> None:
+    watched = Watched(frozenset())
+    watched.kinds = dict.fromkeys(("namespace", "mpi_job", "workload"), SimpleNamespace(followed=False))
+    watched.desired.wanted = {Key("namespace", "team-a"): None}
+    watched.observed.states = {Key("workload", "left-behind"): None}
+    looking(watched).start()
+    assert watched.read == ["namespace", "workload"]
 
 
 def test_while_nothing_changes_nothing_is_looked_at() -> None:
