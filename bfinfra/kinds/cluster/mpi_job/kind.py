@@ -117,8 +117,8 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
         for key, spec in wanted.items():
             if facts is None or not isinstance(spec, Spec) or not _starts(spec, states.get(key)):
                 continue
-            if not any(not_placed(key, spec, wanted, partial(told_by_file, wanted=wanted))):
-                yield from not_placed(key, spec, wanted, partial(told, wanted=wanted, facts=facts))
+            if not any(not_placed(key, spec.asked, wanted, partial(told_by_file, wanted=wanted))):
+                yield from not_placed(key, spec.asked, wanted, partial(told, wanted=wanted, facts=facts))
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:

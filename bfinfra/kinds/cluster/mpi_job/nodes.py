@@ -5,16 +5,12 @@ find them. Pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
-from bfinfra.kinds.capabilities import NVIDIA
 from bfinfra.kinds.cluster_locator import WHOLE, cluster_key
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.order import Specs
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
-
-if TYPE_CHECKING:
-    from bfinfra.kinds.cluster.mpi_job.spec import Spec
 
 OfClass = Callable[[str], int | None]
 """VM class → the GPUs of each of its machines; None if they aren't known."""
@@ -22,16 +18,23 @@ OF_CLASSES = ("tanzu_cluster", "vks_cluster")
 """Kinds of clusters whose nodes have VM classes."""
 
 
-def not_placed(key: Key, spec: Spec, site: Specs, of_class: OfClass) -> Iterator[Conflict]:
+@dataclass(frozen=True)
+class Asked:
+    """What a job asks of a cluster's nodes: so many workers, each with so many whole GPUs."""
+
+    cluster: str
+    workers: int
+    gpus: int
+
+
+def not_placed(key: Key, asked: Asked, site: Specs, of_class: OfClass) -> Iterator[Conflict]:
     """The workers of a job that fit on no node of the site: the job would wait without end."""
-    home = cluster_key(spec.cluster, site, WHOLE)
-    nodes = (
-        gpus_of_workers(home, site, of_class) if home and spec.gpus and spec.gpu_resource == NVIDIA else None
-    )
-    if nodes is not None and home and (room := sum(each // spec.gpus for each in nodes)) < spec.workers:
+    home = cluster_key(asked.cluster, site, WHOLE)
+    nodes = gpus_of_workers(home, site, of_class) if home and asked.gpus else None
+    if nodes is not None and home and (room := sum(each // asked.gpus for each in nodes)) < asked.workers:
         yield Conflict(
             Spot(key, "workers"),
-            f"{spec.workers} workers with {_counted(spec.gpus, 'GPU')} each find space for {room}",
+            f"{asked.workers} workers with {_counted(asked.gpus, 'GPU')} each find space for {room}",
             (Spot(home, "workers"),),
             why=f"{home} has {_counted(len(nodes), 'worker node')} with {_counted(sum(nodes), 'GPU')}",
             next="write fewer workers, or add nodes",

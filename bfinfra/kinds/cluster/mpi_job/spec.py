@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints
 
 from bfinfra.kinds.capabilities import NVIDIA, gpus, image, mpi, namespace, space
 from bfinfra.kinds.class_gpus import told_by_file
-from bfinfra.kinds.cluster.mpi_job.nodes import not_placed
+from bfinfra.kinds.cluster.mpi_job.nodes import Asked, not_placed
 from bfinfra.kinds.cluster.mpi_operator.spec import Version
 from bfinfra.kinds.cluster_locator import WHOLE, DnsLabel
 from bfinfra.model import resource
@@ -88,7 +88,12 @@ class Spec(resource.Spec):
         """Workers that fit on no node of the site: the job would wait without end."""
         for key, spec in mine.items():
             if isinstance(spec, Spec):
-                yield from not_placed(key, spec, site, lambda name: told_by_file(name, site))
+                yield from not_placed(key, spec.asked, site, lambda name: told_by_file(name, site))
+
+    @property
+    def asked(self) -> Asked:
+        """What its workers ask of the nodes."""
+        return Asked(self.cluster, self.workers, self.gpus if self.gpu_resource == NVIDIA else 0)
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
         """Its namespace and image, an operator, and GPUs for its workers."""
