@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -39,6 +40,12 @@ SITE = {
 }
 
 
+@functools.cache
+def definition() -> Any:
+    text = (Path(__file__).parents[2] / "deploy/operator/crd.yaml").read_text()
+    return yaml.load(text, yaml.CSafeLoader)
+
+
 class Cluster:
     """The sandbox's cluster: Sites are in it, and their namespaces too."""
 
@@ -51,8 +58,7 @@ class Cluster:
         self.stops: list[tuple[threading.Event, threading.Thread]] = []
 
     def begin(self) -> None:
-        text = (Path(__file__).parents[2] / "deploy/operator/crd.yaml").read_text()
-        self.api.create(yaml.safe_load(text))
+        self.api.create(definition())
         until(self.serves_sites, why="Sites are not served")
         self.secret(self.config.read_text())
 

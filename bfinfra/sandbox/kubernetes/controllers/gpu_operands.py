@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from dataclasses import dataclass
@@ -113,25 +114,35 @@ def driver_set(owner: Object, settings: Object, name: str, namespace: str) -> Ob
 
 def layouts(policy: Object, namespace: str) -> Object:
     """The ConfigMap with the layouts that can be asked for by label."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": LAYOUTS, "namespace": namespace, "ownerReferences": [owned_by(policy)]},
+        "data": {"config.yaml": _default_layouts()},
+    }
+
+
+@functools.cache
+def _default_layouts() -> str:
     known: Object = {"all-disabled": [{"devices": "all", "mig-enabled": False}]}
     for size, number in SIZES.items():
         known[f"all-{size}"] = [{"devices": "all", "mig-enabled": True, "mig-devices": {size: number}}]
     mixed = {"1g.5gb": 2, "2g.10gb": 1, "3g.20gb": 1}
     known["all-balanced"] = [{"devices": "all", "mig-enabled": True, "mig-devices": mixed}]
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": LAYOUTS, "namespace": namespace, "ownerReferences": [owned_by(policy)]},
-        "data": {"config.yaml": yaml.safe_dump({"version": "v1", "mig-configs": known})},
-    }
+    return str(yaml.safe_dump({"version": "v1", "mig-configs": known}))
+
+
+@functools.lru_cache(maxsize=8)
+def _loaded(text: str) -> Object:
+    """What is in a ConfigMap with layouts, which its manager reads for each node."""
+    return yaml.safe_load(text) or {}
 
 
 def profiles(config: Object | None, layout: str) -> tuple[tuple[str, int], ...] | None:
     """The parts that a GPU has in a layout, and how many of each; () for one that is not divided; None for a
     layout that the ConfigMap doesn't have.
     """
-    known = yaml.safe_load(dig(config, "data", "config.yaml", default="{}")) or {}
-    found = dig(known, "mig-configs", layout)
+    found = dig(_loaded(dig(config, "data", "config.yaml", default="{}")), "mig-configs", layout)
     if found is None:
         return None
     devices = dig(found, 0, "mig-devices", default={}) if dig(found, 0, "mig-enabled") else {}
