@@ -69,6 +69,7 @@ class Api:
 
     config: dict[str, Any]
     faults: Faults | None = None
+    running: RunningCluster | None = None
 
     def secret(self, **changes: Any) -> Secret:
         """The kubeconfig as a reference; `changes` replace fields of its user."""
@@ -150,7 +151,7 @@ def sandbox_api(
         }
     )
     port = listeners.open("localhost:6443", running.cluster.handler)
-    yield Api(_config(f"https://localhost:{port}", pki.ca_pem, running.cluster.admin_token), faults)
+    yield Api(_config(f"https://localhost:{port}", pki.ca_pem, running.cluster.admin_token), faults, running)
     listeners.close_all()
     running.cluster.close()
 

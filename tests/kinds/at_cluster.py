@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +22,25 @@ from bfinfra.model.drift import Report
 from bfinfra.model.outcome import Outcome
 from bfinfra.model.plan import Item, Plan
 from bfinfra.sandbox.factories.token import make_token
+from bfinfra.sandbox.kubernetes.guest import RunningCluster
+from bfinfra.sandbox.kubernetes.objects import name_of
 
 QUICK = RetryPolicy(attempts=5, lasts=0, pause=0.01, longest=0.05)
 LONG = 120  # seconds that a resource may take: only a machine that does much else needs more than one
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What a first apply left: the site's name, its folder with what the machine remembers of it, its cluster."""
+
+    name: str
+    folder: Path
+    cluster: Mapping[str, Any]
+
+
+_begun: dict[str, Begun] = {}
+OWN = ("kubeconfig", "token.tar", "token.tok")
+"""Files of a site's folder that differ from test to test."""
 
 
 class Site:
@@ -33,6 +52,7 @@ class Site:
         """`name`: that of the site; "" for one of its own, as real clusters serve several tests."""
         self.folder, self.name = folder, name or f"s-{uuid.uuid4().hex[:8]}"
         self.resources: dict[str, Any] = {}
+        self._running = api.running
         (folder / "kubeconfig").write_text(json.dumps(api.config))
         self.token()
 
@@ -80,6 +100,36 @@ class Site:
         assert not bad, bad
         return outcome
 
+    def begun(self, gpus: object) -> None:
+        """As its first apply leaves it on a new cluster of the sandbox, whose nodes have these GPUs. Sites of
+        the same files are applied once; the others get a copy of what that left.
+        """
+        running = self._running
+        assert running, "a real cluster can't be copied"
+        key = self._digest(running, gpus)
+        if (found := _begun.get(key)) is None:
+            self.applied()
+            running.cluster.clock.rest()
+            kept = self.folder.with_name(f"begun-{len(_begun)}")
+            shutil.copytree(self.folder, kept, ignore=shutil.ignore_patterns("kubeconfig"))
+            _begun[key] = Begun(self.name, kept, running.save())
+            return
+        self.name = found.name
+        shutil.copytree(found.folder, self.folder, dirs_exist_ok=True)
+        running.cluster.clock.rest()
+        running.restore(found.cluster)
+        running.start()
+        running.cluster.clock.rest()
+
+    def _digest(self, running: RunningCluster, gpus: object) -> str:
+        """Of the resources, of the files but what is each test's own, and of the cluster's nodes."""
+        files = sorted(path for path in self.folder.rglob("*") if path.is_file() and path.name not in OWN)
+        nodes = [name_of(each) for each in running.cluster.store.all(("", "nodes"))]
+        words = [json.dumps(self.resources), running.cluster.version, repr(gpus), *nodes]
+        return hashlib.sha256(
+            "\0".join([*words, *map(str, map(Path.read_bytes, files))]).encode()
+        ).hexdigest()
+
     def _load(self) -> Any:
         given = {
             "site": self.name,
@@ -87,5 +137,5 @@ class Site:
             "bitfusion_token": {"tok": {"source": {"tar": "token.tar"}}},
             **self.resources,
         }
-        (self.folder / "site.yaml").write_text(yaml.safe_dump(given))
+        (self.folder / "site.yaml").write_text(yaml.dump(given, Dumper=yaml.CSafeDumper))
         return bfinfra.load(self.folder / "site.yaml")

@@ -50,7 +50,7 @@ def server_version() -> str:
 @pytest.fixture
 def site(api: Any, node_gpus: Any, tmp_path: Path) -> Site:
     found = made(api, tmp_path, mig="mixed")
-    found.applied()
+    found.begun(node_gpus)
     return found
 
 
