@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
@@ -107,9 +108,9 @@ class Desired:
         """
         return self.watch and not self.suspend and not self.deleting and FINALIZER in self.finalizers
 
-    @property
+    @functools.cached_property
     def watching(self) -> Watching:
-        """What its watcher reports."""
+        """What its watcher reports. A watcher looks at that of each Site several times a turn."""
         return Watching.of(self.status)
 
     @property

@@ -65,8 +65,10 @@ def _given(every: list[Desired], mine: Collection[str], room: Room, share: int) 
     over = len(mine) - room.limit
     if any(count < share - max(1, share // 4) for count in counts.values()):
         over = max(over, len(mine) - share)
+    if over <= 0:
+        return ()
     order = sorted((uid for uid in mine), key=lambda uid: _rank(uid, room.me), reverse=True)
-    return tuple(order[: max(0, min(over, GIVES))])
+    return tuple(order[: min(over, GIVES)])
 
 
 def _rank(uid: str, me: str) -> bytes:
