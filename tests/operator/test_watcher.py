@@ -279,6 +279,53 @@ def test_a_site_that_is_not_to_be_watched_is_given_up(cluster: Cluster, change: 
     until(lambda: cluster.watch()["following"])
 
 
+def meanwhile(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, replica: str, change: Callable[[], object]
+) -> None:
+    """Change the Site when its watcher has just written that `replica` follows it, before it gets the answer."""
+    write, changed = cluster.api.patch_status_of, list[object]()
+
+    def slowly(thing: Any, status: Any) -> Any:
+        answer = write(thing, status)
+        if status["watch"]["replica"] == replica and not changed:
+            changed.append(change())
+            time.sleep(1)  # until the watcher has the event
+        return answer
+
+    monkeypatch.setattr(cluster.api, "patch_status_of", slowly)
+
+
+def test_a_site_that_is_to_be_watched_again_while_it_is_given_up_is_followed(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.site()
+    cluster.start("one")
+    until(lambda: cluster.watch().get("following"))
+    meanwhile(cluster, monkeypatch, "", lambda: cluster.change(watch=True))
+    cluster.change(watch=False)
+    until(lambda: not cluster.watch()["following"])
+    until(lambda: cluster.watch()["following"])
+
+
+def test_a_site_that_is_not_to_be_watched_any_more_while_it_is_taken_is_given_up(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.site()
+    meanwhile(cluster, monkeypatch, "one", lambda: cluster.change(watch=False))
+    cluster.start("one")
+    until(lambda: cluster.watch().get("replica") == "one")
+    until(lambda: cluster.watch()["replica"] == "")
+
+
+def test_a_site_that_changes_while_it_is_taken_is_followed_as_it_is_now(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.site()
+    meanwhile(cluster, monkeypatch, "one", lambda: cluster.change(interval="2h"))
+    cluster.start("one")
+    until(lambda: cluster.watch().get("observedGeneration") == 2)
+
+
 def test_a_site_whose_status_can_not_be_written_is_given_up_later(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -209,8 +209,9 @@ class Replica:
             wanted, self.desk, gap, self.figures.site(wanted.namespace, wanted.name), self.changed
         )
         with self._lock:
-            self.sites[uid], self.followers[uid] = replace(wanted, site={}), follower
+            self.followers[uid] = follower
             self.free.pop(uid, None)
+            self._wrote(known, wanted)
         follower.start()
 
     def _gap(self, before: Watching, now: float) -> Gap:
@@ -283,9 +284,11 @@ class Replica:
                     return True
                 found = replace(made(follower.latest), losses=known.watching.losses)
                 try:
-                    self._known(self.api.patch_status_of(_seen(known), found.status()))
+                    body = self.api.patch_status_of(_seen(known), found.status())
                 except Conflict:
                     continue
+                with self._lock:
+                    self._wrote(known, Desired.of(body))
                 return True
         except Missing:
             return True
@@ -293,12 +296,13 @@ class Replica:
             log.warning("%s/%s: %s", follower.wanted.namespace, follower.wanted.name, error)
         return False
 
-    def _known(self, body: Object) -> None:
-        """What this replica wrote; the event of it comes later."""
-        with self._lock:
-            wanted = Desired.of(body)
-            if wanted.uid in self.sites:
-                self.sites[wanted.uid] = replace(wanted, site={})
+    def _wrote(self, known: Desired, now: Desired) -> None:
+        """Note what this replica made of a Site; the event of it comes later. An event that was faster may be
+        of a later change, which stays noted.
+        """
+        found = self.sites.get(now.uid)
+        if found and found.version == known.version:
+            self.sites[now.uid] = replace(now, site={})
 
     def _end(self) -> None:
         """Give every Site up."""
