@@ -26,7 +26,7 @@ ROUND = 20  # seconds of each wait call of vCenter at most, well below the trans
 WATCH = 45  # seconds of each watch of a cluster at most, likewise: a cluster may have thousands of them
 QUIET = 0.1  # seconds without a further change, after which a change is looked at
 BUSY = 1.0  # seconds after which it is looked at in any case
-LOOK = 0.25  # seconds between two looks at whether the watch shall end
+LOOK = 1.0  # seconds between two looks at what is to be read now
 LAST = 10.0  # seconds that the end waits for calls that are under way
 
 
@@ -95,6 +95,10 @@ class Stream:
             tuple(gap for each in found for gap in each.gaps),
             tuple(why for each in found for why in each.refused),
         )
+
+    def wake(self) -> None:
+        """Let `gathered` return."""
+        self.arrived.put(Arrivals())
 
     def of_vcenter(self, changes: Changes) -> None:
         """Pass on what vCenter reports."""

@@ -24,8 +24,8 @@ class Listener:
         """The account may list a kind of object but not watch it: it is read each `interval` seconds."""
 
     def turned(self, changes: int) -> None:
-        """Servers have reported so many changes since the last turn. There are several turns a second, and
-        fewer while a survey is made again.
+        """Servers have reported so many changes since the last turn. There is a turn a second at least,
+        but for the time in which a survey is made again.
         """
 
     def beat(self) -> None:

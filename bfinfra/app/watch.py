@@ -107,6 +107,7 @@ def _followed(
             away: dict[tuple[str, str], Gap] = {}
             reported = time.monotonic()
             yield Sight(_reported(site, watched, writers))
+            context.stop.wake = stream.wake
             while not context.stop.flag.is_set():
                 arrivals = stream.gathered()
                 listener.turned(arrivals.count)

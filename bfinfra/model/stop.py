@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Event as Flag
 from threading import Lock
 
@@ -14,13 +15,15 @@ class Interrupted(BaseException):
 
 class Stop:
     """`flag`: set once the run was asked to end; `number`: the signal that asked, 0 before; `serves`: whether
-    it is a service, for which ending is success.
+    it is a service, for which ending is success; `wake`: called when it is asked to end, maybe by a signal's
+    handler.
     """
 
     def __init__(self) -> None:
         self.flag = Flag()
         self.number = 0
         self.serves = False
+        self.wake: Callable[[], None] = lambda: None
         self._writing = False
         self._lock = Lock()
 
@@ -34,6 +37,7 @@ class Stop:
         with self._lock:
             self.number = number
             self.flag.set()
+            self.wake()
             return self._writing
 
     def begin_writing(self) -> None:
