@@ -95,8 +95,9 @@ class Kubelet:
         """
         node = pod["spec"]["nodeName"]
         claims = dig(pod, "spec", "resourceClaims")
-        known, gone = self._drivers.registered(node), self._drivers.gone(node)
-        if claims and (why := unprepared(self._cluster, pod, known, gone)):
+        if claims and (
+            why := unprepared(self._cluster, pod, self._drivers.registered(node), self._drivers.gone(node))
+        ):
             return ("ContainerCreating", why, "")
         init = dig(pod, "spec", "initContainers", 0, "name", default="")
         if drivers_of(pod) and init and not self._outside.gpus(node).count:
