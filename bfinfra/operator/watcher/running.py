@@ -31,6 +31,7 @@ from bfinfra.operator.watcher.follower import Desk
 from bfinfra.operator.watcher.replica import Replica
 
 ROUND = 20  # seconds of each watch request at most, well below the transport's read time-out
+LONGEST = 30.0  # seconds at most until Sites are listed again
 log = logging.getLogger("bfinfra.operator")
 
 
@@ -119,7 +120,7 @@ class Feed:
                 if not stop.is_set():
                     log.warning("Sites can't be followed: %s", error)
                 failures += 1
-                stop.wait(pause(failures))
+                stop.wait(pause(failures, longest=LONGEST))
 
     def cancel(self) -> None:
         """End a request that runs."""
