@@ -142,13 +142,8 @@ class GpuOperator(FromFilesOrChart[Spec]):
                 return  # the engine waits
             case Evict(home=home):
                 _evict(self._clusters.at(home), step)
-            case TryAgain(home=home):
-                body = {"metadata": {"annotations": {NOTE: step.note}, "labels": {PROGRESS: None}}}
-                self._clusters.at(home).patch("v1", "Node", step.node, body)
-                self._clusters.at(home).delete("v1", "Pod", step.pod, step.namespace)
-            case RestartPlugin(home=home):
-                body = {"metadata": {"annotations": {NOTE: step.note}}}
-                self._clusters.at(home).patch("v1", "Node", step.node, body)
+            case TryAgain(home=home) | RestartPlugin(home=home):
+                self._clusters.at(home).patch("v1", "Node", step.node, _patch(step))
                 self._clusters.at(home).delete("v1", "Pod", step.pod, step.namespace)
             case RestartDriver(home=home):
                 self._clusters.at(home).delete("v1", "Pod", step.pod, step.namespace)
@@ -228,6 +223,10 @@ def _patch(step: Step) -> Object:
         case Divide(layout=layout, note=note):
             # the manager says how it goes of this layout: what it said of the one before is removed
             return {"metadata": {"annotations": {NOTE: note}, "labels": {LAYOUT: layout, PROGRESS: None}}}
+        case TryAgain(note=note):
+            return {"metadata": {"annotations": {NOTE: note}, "labels": {PROGRESS: None}}}
+        case RestartPlugin(note=note):
+            return {"metadata": {"annotations": {NOTE: note}}}
         case Uncordon():
             return {"metadata": {"annotations": {NOTE: None}}, "spec": {"unschedulable": None}}
         case LeaveCordoned():

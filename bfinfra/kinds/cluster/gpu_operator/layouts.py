@@ -96,7 +96,7 @@ def _of_node(node: Node, wanted: str, spec: Spec | None, state: GpuState, place:
             yield Cordon(**place, layout=wanted, note=note.encode(), version=node.version)
         if not there:
             yield AwaitDivision(**place, layout=wanted, changes=change)
-        yield from _published(node, wanted, note, state, place)
+        yield from _publishing(node, wanted, note, state, place)
         if mine or state.slices is not None:
             yield _released(node, place, cordoned=None if mine else note.cordoned)
         return
@@ -116,11 +116,11 @@ def _of_node(node: Node, wanted: str, spec: Spec | None, state: GpuState, place:
         )
     else:
         yield Divide(**place, layout=wanted, note=note.encode(), changes=change)
-    yield from _published(node, wanted, note, state, place)
+    yield from _publishing(node, wanted, note, state, place)
     yield _released(node, place, cordoned=note.cordoned)
 
 
-def _published(node: Node, wanted: str, note: Note, state: GpuState, place: Fields) -> Iterator[Step]:
+def _publishing(node: Node, wanted: str, note: Note, state: GpuState, place: Fields) -> Iterator[Step]:
     """The DRA driver finds the GPUs anew once they are divided."""
     if state.slices is None:
         return
