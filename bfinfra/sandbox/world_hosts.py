@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from bfinfra.sandbox.reading import BadWorld, Bytes
 
 PCI_ADDRESS = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
-MODEL = re.compile(r"[0-9a-f]{4}:[0-9a-f]{4}")
+MODEL = re.compile(r"[0-9a-f]{4}:[0-9a-f]{4}")  # of a network card in a device group: vendor and device
 NOTHING, MEMORY = Bytes(0), Bytes(768 * 2**30)
 
 

@@ -10,13 +10,13 @@ group is passed through, and shares a PCIe switch with its GPUs: the first one w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bfinfra.sandbox.inventory.card_room import SIZE, fits
 from bfinfra.sandbox.inventory.vmtypes import vim
+from bfinfra.sandbox.world_hosts import MODEL
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
@@ -29,10 +29,6 @@ FULL = (
 )
 Ids = frozenset[tuple[int, int]]
 """Vendor and device of the cards that a device may be."""
-
-
-NIC = re.compile(r"([0-9a-f]{4}):([0-9a-f]{4})")
-"""A network card in a device group: vendor and device."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,7 @@ class Wanted:
         return (
             len(self.vgpus)
             + len(self.cards)
-            + sum(not NIC.fullmatch(part) for each in self.groups for part in each.parts)
+            + sum(not MODEL.fullmatch(part) for each in self.groups for part in each.parts)
         )
 
 
@@ -103,7 +99,8 @@ def room(host: Managed, wanted: Wanted, busy: Collection[str] = ()) -> list[tupl
         if cards is None:
             return None
         held += (
-            (card, "" if NIC.fullmatch(part) else part) for card, part in zip(cards, group.parts, strict=True)
+            (card, "" if MODEL.fullmatch(part) else part)
+            for card, part in zip(cards, group.parts, strict=True)
         )
     for profile in wanted.vgpus:
         card = _card(host, profile, held)
@@ -122,8 +119,8 @@ def _group(host: Managed, group: Group, taken: Collection[str]) -> list[str] | N
 
 def _linked(host: Managed, parts: Sequence[str]) -> Iterator[list[str]]:
     """The cards that can be a group of these parts, each group once. Each vGPU fills its card."""
-    profiles = [each for each in parts if not NIC.fullmatch(each)]
-    models = {each: parts.count(each) for each in parts if NIC.fullmatch(each)}
+    profiles = [each for each in parts if not MODEL.fullmatch(each)]
+    models = {each: parts.count(each) for each in parts if MODEL.fullmatch(each)}
     known, size = host.hidden.get("card_profiles", {}), len(profiles)
     cards = [card for card, offered in known.items() if not set(profiles).isdisjoint(offered)]
     nics = {each: [*_cards(host, model(each))] for each in models}

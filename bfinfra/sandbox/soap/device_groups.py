@@ -13,6 +13,7 @@ from bfinfra.sandbox.inventory.vmtypes import vim, vmodl
 from bfinfra.sandbox.soap.dispatch import Call, method
 from bfinfra.sandbox.soap.hosts import need_connected
 from bfinfra.sandbox.soap.vm_pci import PCI
+from bfinfra.sandbox.world_hosts import MODEL
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
@@ -37,7 +38,7 @@ def infos(hosts: list[Managed]) -> list[vim.vm.VendorDeviceGroupInfo]:
         vim.vm.VendorDeviceGroupInfo(
             name="",
             deviceGroupName=name,
-            deviceGroupDescription=_description(name, sum(not vgpus.NIC.fullmatch(each) for each in parts)),
+            deviceGroupDescription=_description(name, sum(not MODEL.fullmatch(each) for each in parts)),
             componentDeviceInfo=[_component(host, each) for each in parts],
         )
         for name, (host, parts) in offered.items()
@@ -51,7 +52,7 @@ def _description(name: str, count: int) -> str:
 
 
 def _component(host: Managed, part: str) -> vim.vm.VendorDeviceGroupInfo.ComponentDeviceInfo:
-    if vgpus.NIC.fullmatch(part):
+    if MODEL.fullmatch(part):
         return _nic(host, part)
     device = PCI(key=0, backing=PCI.VmiopBackingInfo(vgpu=part))
     return vim.vm.VendorDeviceGroupInfo.ComponentDeviceInfo(
