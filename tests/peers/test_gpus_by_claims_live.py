@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import os
 import threading
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from chart_archive import archive
+from peers.by_claims import GPU, gpus_by_claims
 from peers.found import Peers
 from peers.site_files import SPECS, SiteFile, all_are, endings
 from waiting import until
@@ -26,8 +26,7 @@ from bfinfra.sandbox.kubernetes.nvidia import Gpus
 from bfinfra.sandbox.kubernetes.nvidia_dra import devices, resource_slice
 
 ONCE = "definitions"
-KEY, GPU = "gpu_operator/gpus", "gpu.nvidia.com"
-CLASS = f"device.driver == '{GPU}' && device.attributes['{GPU}'].type == 'gpu'"
+KEY = "gpu_operator/gpus"
 
 
 class Operator(threading.Thread):
@@ -49,40 +48,16 @@ class Operator(threading.Thread):
 
 @pytest.fixture
 def site(alone: None, peers: Peers, tmp_path: Path) -> Iterator[SiteFile]:
-    """With a namespace and a node with GPUs of the test's own, and the class of NVIDIA's GPUs."""
-    own = f"peers-claims-{uuid.uuid4().hex[:8]}"
-    found = SiteFile(SPECS / "peers/gpu-operator.yaml", tmp_path)
-    found.given["site"] = found.given["namespace"]["gpus"]["namespace"] = own
-    gpus = found.given["gpu_operator"]["gpus"]
-    del gpus["mig"]
-    gpus["allocate"] = "dra"
-    found.put("admin.kubeconfig", peers.kubeconfig.read_text())
-    found.take("manifests/gpu-operator-dra/operator.yaml", "operator.yaml")
-    labels = {"nvidia.com/gpu.present": "true", "type": "kwok", "kubernetes.io/hostname": own}
-    node = {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": own, "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}},
-        "spec": {"taints": [{"key": own, "effect": "NoSchedule"}]},
-    }
-    of_class = {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "DeviceClass",
-        "metadata": {"name": GPU},
-        "spec": {"selectors": [{"cel": {"expression": CLASS}}]},
-    }
-    for each in (node, of_class):
-        peers.kubectl("apply", "-f", "-", given=json.dumps(each))
-    operator = Operator(peers)
-    operator.start()
-    try:
-        yield found
-        found.apply(destroy=True)
-    finally:
-        operator.stopped.set()
-        operator.join()
-        for kind, name in (("node", own), ("resourceslice", own), ("deviceclass", GPU), ("namespace", own)):
-            peers.kubectl("delete", kind, name, "--ignore-not-found", "--wait=false")
+    """See `gpus_by_claims`; with NVIDIA's operator."""
+    with gpus_by_claims(peers, tmp_path, "gpu-operator-dra", "gpu") as found:
+        operator = Operator(peers)
+        operator.start()
+        try:
+            yield found
+            found.apply(destroy=True)
+        finally:
+            operator.stopped.set()
+            operator.join()
 
 
 def publish(peers: Peers, site: SiteFile, driver: str = GPU) -> None:

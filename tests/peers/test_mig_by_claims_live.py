@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import json
 import threading
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from peers.by_claims import GPU, gpus_by_claims
 from peers.found import Peers
-from peers.site_files import SPECS, SiteFile, all_are, endings
+from peers.site_files import SiteFile, all_are, endings
 from waiting import until
 
 from bfinfra.sandbox.kubernetes.nvidia import Gpus
@@ -23,7 +23,7 @@ from bfinfra.sandbox.kubernetes.nvidia_dra import devices, resource_slice
 
 ONCE = "definitions"
 KEY, LAYOUT, STATE = "gpu_operator/gpus", "nvidia.com/mig.config", "nvidia.com/mig.config.state"
-GPU, MIG = "gpu.nvidia.com", "mig.nvidia.com"
+MIG = "mig.nvidia.com"
 ONE, WHOLE = "all-1g.5gb", "all-disabled"
 PARTS = {WHOLE: (), ONE: (("1g.5gb", 7),)}
 LAYOUTS = {
@@ -82,24 +82,6 @@ def ask(peers: Peers, *what: str) -> Any:
     return json.loads(peers.kubectl("get", *what, "-o", "json"))
 
 
-def before(own: str) -> Iterator[Any]:
-    """The node with a GPU, and the class of parts."""
-    labels = {"nvidia.com/gpu.present": "true", "type": "kwok", "kubernetes.io/hostname": own}
-    yield {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": own, "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}},
-        "spec": {"taints": [{"key": own, "effect": "NoSchedule"}]},
-    }
-    expression = f"device.driver == '{GPU}' && device.attributes['{GPU}'].type == 'mig'"
-    yield {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "DeviceClass",
-        "metadata": {"name": MIG},
-        "spec": {"selectors": [{"cel": {"expression": expression}}]},
-    }
-
-
 def inside(own: str) -> Iterator[Any]:
     """The DRA driver, and the layouts of the MIG manager."""
     container = {"name": "gpus", "image": "dra:1", "command": ["bash", "-c", "gpu-kubelet-plugin -v 4"]}
@@ -127,31 +109,21 @@ def inside(own: str) -> Iterator[Any]:
 
 @pytest.fixture
 def site(alone: None, peers: Peers, tmp_path: Path) -> Iterator[SiteFile]:
-    """With a namespace and a node with a GPU of the test's own, which is given by claims."""
-    own = f"peers-mig-{uuid.uuid4().hex[:8]}"
-    found = SiteFile(SPECS / "peers/gpu-operator.yaml", tmp_path)
-    found.given["site"] = found.given["namespace"]["gpus"]["namespace"] = own
-    gpus = found.given["gpu_operator"]["gpus"]
-    del gpus["mig"]
-    gpus["allocate"] = "dra"
-    found.put("admin.kubeconfig", peers.kubeconfig.read_text())
-    found.take("manifests/gpu-operator/operator.yaml", "operator.yaml")
-    for each in before(own):
-        peers.kubectl("apply", "-f", "-", given=json.dumps(each))
-    nvidia = Nvidia(peers, own)
-    nvidia.start()
-    try:
-        assert f"{own} has no ResourceSlice yet" in endings(found.apply(deadline=8))[KEY]
-        for each in inside(own):
-            peers.kubectl("apply", "-f", "-", given=json.dumps(each))
-        all_are(found.apply(deadline=60), "done", "kept")
-        yield found
-        found.apply(destroy=True)
-    finally:
-        nvidia.stopped.set()
-        nvidia.join()
-        for kind, name in (("node", own), ("resourceslice", own), ("deviceclass", MIG), ("namespace", own)):
-            peers.kubectl("delete", kind, name, "--ignore-not-found", "--wait=false")
+    """See `gpus_by_claims`; applied, with NVIDIA's operator and DRA driver."""
+    with gpus_by_claims(peers, tmp_path, "gpu-operator", "mig") as found:
+        own = found.given["site"]
+        nvidia = Nvidia(peers, own)
+        nvidia.start()
+        try:
+            assert f"{own} has no ResourceSlice yet" in endings(found.apply(deadline=8))[KEY]
+            for each in inside(own):
+                peers.kubectl("apply", "-f", "-", given=json.dumps(each))
+            all_are(found.apply(deadline=60), "done", "kept")
+            yield found
+            found.apply(destroy=True)
+        finally:
+            nvidia.stopped.set()
+            nvidia.join()
 
 
 def divided(site: SiteFile, layout: str) -> None:
