@@ -1,14 +1,15 @@
-"""Which tests a run leaves out, unless it is asked for them: those that need real peers (--peers), and, of the
-whole suite, those that repeat for many what others show for one (--thorough). --backend=live alone runs those
-that ask the peers of script/peers, and no others.
+"""Which tests a run leaves out, unless it is asked for them: those that need real peers (--peers), and those marked
+thorough (--thorough; --share for some of them), unless tests are chosen by a path, -k or -m. --backend=live alone
+runs those that ask the peers of script/peers, and no others.
 
 The summary says how many were left out, and how to run them.
 """
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -18,9 +19,31 @@ COUNTS = pytest.StashKey[dict[str, int]]()
 TO_RUN_THEM = {
     "": "script/peers up && script/test --peers",
     "with real peers": "script/peers up && script/test --peers",
-    "that repeat for many what others show for one": "script/test --thorough",
+    "marked thorough": "script/test --thorough",
 }
-LIVE, REAL, REPEATED = TO_RUN_THEM
+LIVE, REAL, THOROUGH = TO_RUN_THEM
+
+
+class Share(NamedTuple):
+    """Of the thorough tests, those of the files that are the k-th of n."""
+
+    k: int
+    n: int
+
+    @classmethod
+    def of(cls, text: str) -> Share:
+        """Raises ValueError."""
+        k, n = (int(each) for each in text.split("/"))
+        if not 1 <= k <= n:
+            raise ValueError(text)
+        return cls(k, n)
+
+    def has(self, path: Path) -> bool:
+        """By the file's name in the repository: the same on every machine, and as random as a hash."""
+        return zlib.crc32(path.relative_to(HERE).as_posix().encode()) % self.n == self.k - 1
+
+
+ALL = Share(1, 1)
 
 
 def pytest_addoption(parser: Any) -> None:
@@ -32,7 +55,12 @@ def pytest_addoption(parser: Any) -> None:
     parser.addoption(
         "--thorough",
         action="store_true",
-        help="run also what repeats for each kind, site or seed what others show for one; a run of chosen tests does",
+        help="run also the tests marked thorough; a run of chosen tests does",
+    )
+    parser.addoption(
+        "--share",
+        metavar="K/N",
+        help="of the tests marked thorough, run those of every N-th file, the K-th of N; with --peers too",
     )
 
 
@@ -40,7 +68,7 @@ def pytest_configure(config: Any) -> None:
     for line in (
         "peers: needs the real peers of script/peers; runs with --peers",
         "packages: a peer that comes from Debian's packages (sshd, systemd, rpm, Chromium); runs with --peers",
-        "thorough(*ids): repeats what others show; runs with --thorough, where chosen, and for these parameters",
+        "thorough(*ids): shows at length what others show in short; runs with --thorough, if chosen, and for these ids",
     ):
         config.addinivalue_line("markers", line)
 
@@ -51,8 +79,8 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
         if item.path in here:
             item.add_marker(pytest.mark.peers)
     live, peers = "live" in config.getoption("--backend"), config.getoption("--peers")
-    thorough = config.getoption("--thorough") or _chosen(config)
-    if not thorough:
+    share = _share(config)
+    if share is not ALL:
         _no_parameter_is_misspelt(items)
     out: dict[Any, str] = {}
     for item in items:
@@ -61,12 +89,23 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
                 out[item] = LIVE
         elif not peers and item.get_closest_marker("peers"):
             out[item] = REAL
-        elif not thorough and _repeats(item):
-            out[item] = REPEATED
+        elif _is_thorough(item) and not (share and share.has(item.path)):
+            out[item] = THOROUGH
     items[:] = [item for item in items if item not in out]
     config.stash[COUNTS] = {why: list(out.values()).count(why) for why in TO_RUN_THEM}
     if out:
         config.hook.pytest_deselected(items=list(out))
+
+
+def _share(config: Any) -> Share | None:
+    """Of the thorough tests, those that run; None: none does. Raises pytest.UsageError."""
+    text = config.getoption("--share")
+    if not text:
+        return ALL if config.getoption("--thorough") or _chosen(config) else None
+    try:
+        return Share.of(text)
+    except ValueError:
+        raise pytest.UsageError(f"--share {text}: expected K/N, such as 2/6, K of 1 to N") from None
 
 
 def _chosen(config: Any) -> bool:
@@ -75,8 +114,8 @@ def _chosen(config: Any) -> bool:
     return bool(by_path or config.option.keyword or config.option.markexpr)
 
 
-def _repeats(item: Any) -> bool:
-    """Whether it is one of the many, and not one that stays."""
+def _is_thorough(item: Any) -> bool:
+    """Whether it is marked so, but for the parameters that stay."""
     marker = item.get_closest_marker("thorough")
     return marker is not None and (not marker.args or item.callspec.id not in marker.args)
 

@@ -15,6 +15,8 @@ import pytest
 
 import bfinfra
 
+pytestmark = pytest.mark.thorough
+
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 PROGRAMS = ("apply", "cut", "drift", "kubernetes", "sites", "startup", "survey", "upload", "watched")
 

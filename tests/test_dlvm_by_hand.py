@@ -19,6 +19,8 @@ from rights.given import administrator
 
 from bfinfra.sandbox import Running
 
+pytestmark = pytest.mark.thorough
+
 HOSTS = ["esx1-1.sandbox.test", "esx1-2.sandbox.test"]
 CARD, MMIO = "0000:3b:00.0", "pciPassthru.use64bitMMIO"
 PCI = vim.vm.device.VirtualPCIPassthrough

@@ -23,6 +23,8 @@ from bfinfra.engine.apply import Options
 from bfinfra.model.errors import BfinfraError
 from bfinfra.sandbox import Running
 
+pytestmark = pytest.mark.thorough
+
 Fields = dict[str, Any]
 
 

@@ -1,5 +1,5 @@
-"""A run of the whole suite leaves out what repeats for many what others show for one; a run of chosen tests does
-not, and --thorough runs all.
+"""A run of the whole suite leaves out the tests marked thorough; a run of chosen tests does not, --thorough runs all,
+and --share some.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from left_out import HERE, Share
 
 ROOT = Path(__file__).parents[1]
 KIND = "test_every_kind.py::test_killed_amid_each_way_it_is_finished_by_the_next_run"
-LEFT_OUT = (
-    "tests that repeat for many what others show for one were left out; to run them: script/test --thorough"
-)
+LEFT_OUT = "tests marked thorough were left out; to run them: script/test --thorough"
 
 
 def collected(*words: str) -> str:
@@ -28,6 +27,7 @@ def collected(*words: str) -> str:
     ).stdout  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_a_run_of_the_whole_suite_leaves_them_out_and_says_so() -> None:
     listed = collected()
     assert "test_it_applies_agrees_and_goes" in listed
@@ -36,17 +36,30 @@ def test_a_run_of_the_whole_suite_leaves_them_out_and_says_so() -> None:
     assert LEFT_OUT in listed
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
-    "words",
-    [
-        ("-k", "killed_amid"),
-        *(
-            pytest.param(words, marks=pytest.mark.thorough)
-            for words in (("--thorough",), ("tests/kinds/test_every_kind.py",), ("-m", "thorough"))
-        ),
-    ],
+    "words", [("-k", "killed_amid"), ("--thorough",), ("tests/kinds/test_every_kind.py",), ("-m", "thorough")]
 )
 def test_they_run_if_asked_for(words: tuple[str, ...]) -> None:
     listed = collected(*words)
     assert f"{KIND}[port_group]" in listed
     assert LEFT_OUT not in listed
+
+
+@pytest.mark.thorough
+def test_each_file_is_in_one_share() -> None:
+    listed = [f"{KIND}[port_group]" in collected("--share", f"{k}/2", "-m", "thorough") for k in (1, 2)]
+    assert sorted(listed) == [False, True]
+
+
+def test_the_shares_of_files_are_much_alike_and_none_is_in_two() -> None:
+    files = [*HERE.rglob("test_*.py")]
+    shares = [{each for each in files if Share(k, 6).has(each)} for k in range(1, 7)]
+    assert sum(map(len, shares)) == len(files) == len(set.union(*shares))
+    assert min(map(len, shares)) > len(files) / 12
+
+
+@pytest.mark.parametrize("text", ["0/6", "7/6", "2", "a/b", "1/2/3"])
+def test_what_is_no_share_is_refused(text: str) -> None:
+    with pytest.raises(ValueError):
+        Share.of(text)

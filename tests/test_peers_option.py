@@ -15,6 +15,8 @@ import pytest
 from peers.found import NotUp, find
 from peers.order import dealt
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[1]
 
 

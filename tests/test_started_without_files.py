@@ -23,6 +23,8 @@ from bfinfra.render import drift as drift_text
 from bfinfra.render import summary, text
 from bfinfra.sandbox.factories.token import make_token
 
+pytestmark = pytest.mark.thorough
+
 SPECS = Path(__file__).parents[1] / "specs"
 SITE = SPECS / "singapore-poc.yaml"
 OVA, TOKEN = "downloads/bitfusion-server-3.0.0-11.ova", "tokens/2BgkZdN.tar"

@@ -18,6 +18,8 @@ from bfinfra.cli.execute import EXITS
 from bfinfra.model.awaited import UNNOTED, WHY
 from bfinfra.render import text
 
+pytestmark = pytest.mark.thorough
+
 SPECS = Path(__file__).parents[1] / "specs"
 SITE = """\
 site: example

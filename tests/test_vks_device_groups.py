@@ -18,6 +18,8 @@ from waiting import until
 
 from bfinfra.sandbox import Running
 
+pytestmark = pytest.mark.thorough
+
 PAIR, WHOLE = "Nvidia:2@nvidia_h100-80c%NVLink", "nvidia_h100-80c"
 CLUSTER = "/apis/cluster.x-k8s.io/v1beta2/namespaces/ml/clusters/ml-01"
 MACHINE = "/apis/vmoperator.vmware.com/v1alpha6/namespaces/ml/virtualmachines/dl-01"

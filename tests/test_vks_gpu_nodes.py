@@ -16,6 +16,8 @@ from waiting import until
 
 from bfinfra.sandbox import Running
 
+pytestmark = pytest.mark.thorough
+
 SITE = SPECS / "vks-gpu.yaml"
 POOL = "/apis/cluster.x-k8s.io/v1beta1/namespaces/ml/machinedeployments/ml-01-gpu"
 CLUSTER = "/apis/cluster.x-k8s.io/v1beta2/namespaces/ml/clusters/ml-01"

@@ -20,6 +20,8 @@ from bfinfra.sandbox.world_file import load
 from bfinfra.sandbox.world_schema import schema
 from bfinfra.spec.layout import formatted
 
+pytestmark = pytest.mark.thorough
+
 SITES = {path.stem: path for path in [*sorted(SPECS.glob("*.yaml")), *EXAMPLES.values()]}
 TRIED = {
     "singapore-poc",

@@ -14,6 +14,8 @@ from bfinfra.model.refs import Key
 from bfinfra.model.surveying import SurveyProgress
 from bfinfra.sandbox import SMALL_WORLD, Running
 
+pytestmark = pytest.mark.thorough
+
 SITE = """\
 site: example
 vcenter:

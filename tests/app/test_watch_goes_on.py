@@ -23,6 +23,8 @@ from bfinfra import sandbox as sandboxes
 from bfinfra.app import login
 from bfinfra.sandbox import SMALL_WORLD, Running
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,8 @@ import pytest
 from bad_input.desk import CLUSTER, HEAD, HOST, NAMESPACE, SERVER, Desk, but, unmark
 from kinds.lifecycle import world
 
+pytestmark = pytest.mark.thorough
+
 INSIDE = """\
 namespace:
   training: {cluster: cluster-01, labels: {team: a}}

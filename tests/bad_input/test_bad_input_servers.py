@@ -18,6 +18,8 @@ from bfinfra.model.errors import Unreachable
 from bfinfra.model.trust import Trust
 from bfinfra.sandbox.factories.token import make_token
 
+pytestmark = pytest.mark.thorough
+
 PIN = ":".join(["AB"] * 32)
 BAD_CLAIM = """\
 apiVersion: v1

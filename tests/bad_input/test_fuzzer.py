@@ -15,6 +15,8 @@ from bfinfra.backends.ova import xml
 from bfinfra.render import safe
 from bfinfra.spec import messages
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from docs.commands import blocks
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/troubleshooting.md").read_text()
 MESSAGES = [block.text.strip() for block in blocks(PAGE) if block.language == "text"]

@@ -20,6 +20,8 @@ from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.sandbox import Running
 
+pytestmark = pytest.mark.thorough
+
 SERVER = Key("bitfusion_server", "bf-01")
 EXAMPLE = EXAMPLES["bitfusion_server"]
 BOTH = pytest.mark.parametrize("gone", [False, True], ids=["the original stands", "the original is gone"])

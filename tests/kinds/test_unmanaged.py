@@ -35,6 +35,8 @@ from bfinfra.model.errors import BfinfraError
 from bfinfra.model.plan import Plan
 from bfinfra.sandbox import Running
 
+pytestmark = pytest.mark.thorough
+
 MADE = [kind for kind in names() if kind_named(kind).managed]
 every_made_kind = pytest.mark.parametrize("kind", unhurried(MADE))
 

@@ -20,6 +20,8 @@ from bfinfra import sandbox as sandboxes
 from bfinfra import worlds
 from bfinfra.sandbox import Running
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "playbooks/examples"
 CHEAP = "bitfusion-on-kubernetes"

@@ -16,6 +16,8 @@ import pytest
 from bfinfra import worlds
 from bfinfra.sandbox import SMALL_WORLD, Running
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 CLUSTER = """\
 site: mixed

@@ -16,6 +16,8 @@ from kubernetes import client, config, dynamic, watch
 
 from bfinfra.sandbox import Running
 
+pytestmark = pytest.mark.thorough
+
 
 def api_of(sandbox: Running, folder: Path, *address: str) -> Any:
     return config.new_client_from_config(str(written(kubeconfig(sandbox, *address), folder)))

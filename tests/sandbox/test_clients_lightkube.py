@@ -17,6 +17,8 @@ from lightkube.types import PatchType
 
 from bfinfra.sandbox import Running
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture
 def kube(sandbox: Running) -> Iterator[Client]:

@@ -19,6 +19,8 @@ from pyVmomi.VmomiSupport import ManagedObject
 
 from bfinfra.sandbox import Running
 
+pytestmark = pytest.mark.thorough
+
 SITE = EXAMPLES["bitfusion_server"]
 ABSENT = (vmodl.fault.NotSupported, vmodl.fault.MethodNotFound)
 

@@ -16,6 +16,8 @@ from waiting import until
 
 from bfinfra.sandbox import SMALL_WORLD, Running, SandboxError, process, reset, running, start, stop
 
+pytestmark = pytest.mark.thorough
+
 CLASSES = "/api/vcenter/namespace-management/virtual-machine-classes"
 LAUNCH = process.launch
 NEW = {"id": "mine", "cpu_count": 1, "memory_MB": 1024}

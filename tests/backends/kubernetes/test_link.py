@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.thorough
+
 FIRST = """
 import os, sys, threading
 from bfinfra.backends.kubernetes.link import resource_class

@@ -34,6 +34,8 @@ from bfinfra.model.plan import step_data
 from bfinfra.model.refs import Key
 from bfinfra.sandbox import Running
 
+pytestmark = pytest.mark.thorough
+
 ADDRESS = "bitfusion_device_plugin/p"
 ADMISSION = "admissionregistration.k8s.io/v1"
 MUTATING, VALIDATING = (

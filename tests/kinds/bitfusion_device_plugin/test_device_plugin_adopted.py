@@ -20,6 +20,8 @@ from bfinfra.model.device_plugin import RELEASES
 from bfinfra.model.errors import Denied, Unsafe
 from bfinfra.model.refs import Key
 
+pytestmark = pytest.mark.thorough
+
 KEY = Key.parse("bitfusion_device_plugin/p")
 NAMESPACE, TOKEN = Key.parse("namespace/bwki"), Key.parse("token_secret/t")
 HOOKS = (

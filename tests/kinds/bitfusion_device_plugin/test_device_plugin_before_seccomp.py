@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from at_cluster import Site
 
+pytestmark = pytest.mark.thorough
+
 WEBHOOK = ("apps/v1", "Deployment", "bitfusion-webhook-deployment", "bwki")
 ANNOTATION = "container.seccomp.security.alpha.kubernetes.io/bwki"
 

@@ -10,6 +10,8 @@ from pydantic import ValidationError
 from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Spec
 from bfinfra.model.refs import Key
 
+pytestmark = pytest.mark.thorough
+
 KEY = Key.parse("bitfusion_device_plugin/p")
 TKGI = "/var/vcap/data/kubelet"
 

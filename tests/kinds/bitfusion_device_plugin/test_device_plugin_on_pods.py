@@ -15,6 +15,8 @@ from waiting import until
 from bfinfra.model.device_plugin import RELEASES
 from bfinfra.model.errors import BfinfraError
 
+pytestmark = pytest.mark.thorough
+
 SECRETS = {"0.1": "single", "0.2": "single", "0.3": "three", "0.4": "three"}
 
 

@@ -13,6 +13,8 @@ from kinds.lifecycle import EXAMPLES, apply, endings, made, plan
 from bfinfra.backends.vcenter import upload
 from bfinfra.sandbox.factories.ova import make_ova
 
+pytestmark = pytest.mark.thorough
+
 LIBRARY = {"name": "appliances", "datastore": "local"}
 
 

@@ -13,6 +13,8 @@ from kinds.lifecycle import EXAMPLES, apply, endings, made, plan
 
 from bfinfra.sandbox.factories.ova import make_ova
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture
 def site(files: Files, tmp_path):

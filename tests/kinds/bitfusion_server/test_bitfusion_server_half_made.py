@@ -9,6 +9,8 @@ from kinds.lifecycle import EXAMPLES, KILLED, apply, difference, endings, kill_a
 
 from bfinfra.model.events import StepBegun, StepEnded
 
+pytestmark = pytest.mark.thorough
+
 SITE = EXAMPLES["bitfusion_server"]
 
 

@@ -20,6 +20,8 @@ from bfinfra.kinds.vcenter.bitfusion_server.state import MARK
 from bfinfra.model.outcome import Outcome
 from bfinfra.sandbox import Running
 
+pytestmark = pytest.mark.thorough
+
 PATH = EXAMPLES["bitfusion_server"]
 TEMPLATE = "centos-7.6"  # of the small world
 

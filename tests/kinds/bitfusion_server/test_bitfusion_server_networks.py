@@ -16,6 +16,8 @@ from bfinfra.model.context import ResolvedRef
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 
+pytestmark = pytest.mark.thorough
+
 MANAGEMENT = {"network": "management", "address": "10.2.0.5/24", "gateway": "10.2.0.1"}
 
 

@@ -20,6 +20,8 @@ from bfinfra.engine.apply import Options
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.sandbox import Running
 
+pytestmark = pytest.mark.thorough
+
 SERVER = "bitfusion_server/bf-01"
 ITEMS, SESSIONS = "/api/content/library/item", "/api/content/library/item/update-session"
 ELSEWHERE = (

@@ -7,6 +7,8 @@ from __future__ import annotations
 import pytest
 from kinds.lifecycle import EXAMPLES, KILLED, apply, difference, endings, kill_at, made, plan, world
 
+pytestmark = pytest.mark.thorough
+
 SITE = EXAMPLES["gpu_host"]
 
 

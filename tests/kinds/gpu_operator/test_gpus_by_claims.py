@@ -28,7 +28,7 @@ from bfinfra.model.events import Ending
 
 API, GPU, NVIDIA = "resource.k8s.io/v1", "gpu.nvidia.com", "nvidia.com/v1alpha1"
 PLUGIN = "nvidia-dra-driver-kubelet-plugin"
-pytestmark = pytest.mark.parametrize("api", ["sandbox"], indirect=True)
+pytestmark = [pytest.mark.parametrize("api", ["sandbox"], indirect=True), pytest.mark.thorough]
 
 
 @pytest.fixture

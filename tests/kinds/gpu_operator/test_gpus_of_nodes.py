@@ -11,7 +11,7 @@ from kinds.gpu_operator.at_gpus import ADDRESS, LICENSED, VGPU, drivers, given, 
 
 from bfinfra.model.events import Ending
 
-pytestmark = pytest.mark.parametrize("api", ["sandbox"], indirect=True)
+pytestmark = [pytest.mark.parametrize("api", ["sandbox"], indirect=True), pytest.mark.thorough]
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from kube_api import somebody_patches
 from bfinfra.engine.guard import Allow, objections
 from bfinfra.sandbox.kubernetes.nvidia import Gpus
 
-pytestmark = pytest.mark.parametrize("api", ["sandbox"], indirect=True)
+pytestmark = [pytest.mark.parametrize("api", ["sandbox"], indirect=True), pytest.mark.thorough]
 
 
 @pytest.fixture

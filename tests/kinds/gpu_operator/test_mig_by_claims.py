@@ -31,7 +31,7 @@ from bfinfra.model.events import Ending
 API, GPU, MIG = "resource.k8s.io/v1", "gpu.nvidia.com", "mig.nvidia.com"
 ONE = [{"layout": "all-1g.5gb", "nodes": ["g1"]}]
 PARTS = [f"gpu-{card}-mig-1g5gb-19-{start}" for card in (0, 1) for start in range(7)]
-pytestmark = pytest.mark.parametrize("api", ["sandbox"], indirect=True)
+pytestmark = [pytest.mark.parametrize("api", ["sandbox"], indirect=True), pytest.mark.thorough]
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ from bfinfra.engine.guard import Allow, objections
 from bfinfra.model.errors import SiteError
 from bfinfra.model.events import Ending
 
-pytestmark = pytest.mark.parametrize("api", ["sandbox"], indirect=True)
+pytestmark = [pytest.mark.parametrize("api", ["sandbox"], indirect=True), pytest.mark.thorough]
 WHOLE = [{"layout": "all-1g.5gb", "nodes": ["g1", "g2"]}]
 ONE = [{"layout": "all-1g.5gb", "nodes": ["g1"]}]
 PARTS = {"nvidia.com/mig-1g.5gb": "14"}

@@ -13,7 +13,7 @@ from waiting import until
 from bfinfra.engine.guard import Allow, objections
 from bfinfra.model.events import Ending
 
-pytestmark = pytest.mark.parametrize("api", ["sandbox"], indirect=True)
+pytestmark = [pytest.mark.parametrize("api", ["sandbox"], indirect=True), pytest.mark.thorough]
 NEW = {"version": "590.44.01"}
 
 

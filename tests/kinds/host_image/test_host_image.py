@@ -15,6 +15,8 @@ from sandbox.asking import Rest, generated
 
 from bfinfra.kinds.vcenter.host_image.spec import Spec
 
+pytestmark = pytest.mark.thorough
+
 SITE = EXAMPLES["host_image"]
 CLUSTERS = "/api/esx/settings/clusters"
 DRIVER = "NVIDIA-vGPU"

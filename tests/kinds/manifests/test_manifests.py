@@ -25,7 +25,7 @@ ALL = (
     "7 objects (1 CustomResourceDefinition, 1 ServiceAccount, 1 ConfigMap, 1 ClusterRole, "
     "1 ClusterRoleBinding, 1 Deployment, 1 Queue)"
 )
-pytestmark = pytest.mark.parametrize("api", ["sandbox"], indirect=True)
+pytestmark = [pytest.mark.parametrize("api", ["sandbox"], indirect=True), pytest.mark.thorough]
 
 
 @pytest.fixture

@@ -24,6 +24,8 @@ from bfinfra.kinds.supervisor.service_vm.decide import resizes
 from bfinfra.model.errors import SiteError
 from bfinfra.sandbox import Running
 
+pytestmark = pytest.mark.thorough
+
 SPACE = "namespaces/team-a"
 VMS = f"/apis/vmoperator.vmware.com/v1alpha6/{SPACE}/virtualmachines"
 SERVICES = f"/apis/vmoperator.vmware.com/v1alpha6/{SPACE}/virtualmachineservices"

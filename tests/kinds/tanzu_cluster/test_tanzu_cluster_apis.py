@@ -17,6 +17,8 @@ from rights.given import supervisor
 from bfinfra.engine import guard
 from bfinfra.model.errors import Unsafe
 
+pytestmark = pytest.mark.thorough
+
 APIS = [
     "run.tanzu.vmware.com/v1alpha1",
     "run.tanzu.vmware.com/v1alpha2",

@@ -20,6 +20,8 @@ from bfinfra.model.errors import BfinfraError, SiteError
 from bfinfra.model.refs import Key
 from bfinfra.sandbox.factories.token import make_token
 
+pytestmark = pytest.mark.thorough
+
 FILES = ("ca.crt", "client.yaml", "servers.conf")
 
 

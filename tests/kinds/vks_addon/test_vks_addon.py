@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import yaml
 from kinds.lifecycle import EXAMPLES, apply, drift, endings, made, plan
 from kinds.unmanaged import Entry, Look, kube_object
 from rights.given import supervisor
 
 from bfinfra.sandbox import Running
+
+pytestmark = pytest.mark.thorough
 
 ADDONS = "/apis/addons.kubernetes.vmware.com/v1alpha1/namespaces/team-a"
 

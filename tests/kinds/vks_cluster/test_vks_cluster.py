@@ -17,6 +17,8 @@ from waiting import until
 
 from bfinfra.sandbox import Running
 
+pytestmark = pytest.mark.thorough
+
 CLUSTERS = "/apis/cluster.x-k8s.io/v1beta2/namespaces/team-a/clusters"
 POOLS = "/apis/cluster.x-k8s.io/v1beta2/namespaces/team-a/machinedeployments"
 ADDRESS = "vks_cluster/ml-01"

@@ -18,6 +18,8 @@ from bfinfra.model.refs import Key
 from bfinfra.sandbox import Running
 from bfinfra.testing import world
 
+pytestmark = pytest.mark.thorough
+
 HOSTS = Path(__file__).parents[1] / "vgpu-hosts.yaml"
 CLASSES = "/api/vcenter/namespace-management/virtual-machine-classes"
 PAIR = "Nvidia:2@nvidia_h100-80c%NVLink"

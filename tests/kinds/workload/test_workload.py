@@ -26,6 +26,8 @@ from bfinfra.model.mark import Mark
 from bfinfra.model.plan import Action
 from bfinfra.sandbox import Running
 
+pytestmark = pytest.mark.thorough
+
 DOCUMENT = Path(__file__).parents[3] / "specs" / "manifests" / "pytorch-mock-bitfusion.yaml"
 ADDRESS = "workload/w"
 

@@ -21,6 +21,8 @@ from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.pki import Pki
 from bfinfra.sandbox.server import Listeners
 
+pytestmark = pytest.mark.thorough
+
 HOME = "/api/v1/namespaces/default"
 NODE = "/api/v1/nodes/n1"
 POLICIES = "/apis/nvidia.com/v1/clusterpolicies"

@@ -24,6 +24,8 @@ from bfinfra.sandbox.kubernetes.supervisor import Access, NamespaceSpec, Supervi
 from bfinfra.sandbox.pki import Pki
 from bfinfra.sandbox.server import Listeners
 
+pytestmark = pytest.mark.thorough
+
 TKC = create_namespaced_resource(
     "run.tanzu.vmware.com", "v1alpha1", "TanzuKubernetesCluster", "tanzukubernetesclusters"
 )

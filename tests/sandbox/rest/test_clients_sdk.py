@@ -19,6 +19,8 @@ from sandbox.asking import Rest
 
 from bfinfra.sandbox import Running
 
+pytestmark = pytest.mark.thorough
+
 FULL = {
     "cluster": "compute",
     "description": "for tests",

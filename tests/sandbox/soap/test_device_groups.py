@@ -12,6 +12,8 @@ from pyVmomi import vim, vmodl
 
 from bfinfra.sandbox.reading import BadWorld
 
+pytestmark = pytest.mark.thorough
+
 PAIR = "Nvidia:2@nvidia_h100-80c%NVLink"
 FOUR = "Nvidia:4@nvidia_h100-80c%NVLink"
 HALF, WHOLE = "nvidia_h100-40c", "nvidia_h100-80c"

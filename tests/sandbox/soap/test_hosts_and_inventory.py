@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from pyVmomi import vim, vmodl
 
+pytestmark = pytest.mark.thorough
+
 FIRST = "0000:3b:00.0"
 
 

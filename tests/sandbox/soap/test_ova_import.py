@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from pyVmomi import vim, vmodl
 
+pytestmark = pytest.mark.thorough
+
 VALUES = {
     "hostname": "bf-01.aiml.local",
     "customer_password": "Secret-123",

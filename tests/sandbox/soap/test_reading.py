@@ -11,6 +11,8 @@ from pyVmomi import vim, vmodl
 
 from bfinfra.sandbox.inventory import BuiltInventory
 
+pytestmark = pytest.mark.thorough
+
 PC = vmodl.query.PropertyCollector
 
 

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from pyVmomi import vim
 
+pytestmark = pytest.mark.thorough
+
 H100 = {
     "vendor": 0x10DE,
     "device": 0x2331,
