@@ -37,6 +37,8 @@ class ClusterState:
         self.delete_admissions: list[Callable[[Target, Object, Options], None]] = []
         self.lingering: dict[tuple[str, str], Callable[[Object], bool]] = {}
         self.endpoints: dict[tuple[str, str, str], Endpoint] = {}
+        self.remembered: dict[str, dict[str, str]] = {}
+        """What machines know and no object says, by what it is."""
         self.admin_token = ""
         self._warned = threading.local()
         self.keep_admin_token(secrets.token_hex(16))
@@ -83,10 +85,17 @@ class ClusterState:
 
     def save(self) -> dict[str, Any]:
         """Everything that survives a restart."""
-        return {"version": self.version, "admin_token": self.admin_token, "store": self.store.save()}
+        return {
+            "version": self.version,
+            "admin_token": self.admin_token,
+            "remembered": {who: {**known} for who, known in self.remembered.items()},
+            "store": self.store.save(),
+        }
 
     def restore(self, data: Mapping[str, Any]) -> None:
         """Take over what `save` gave."""
         self.version = str(data["version"])
         self.keep_admin_token(str(data["admin_token"]))
+        for who, known in data.get("remembered", {}).items():
+            self.remembered.setdefault(who, {}).update(known)
         self.store.restore(data["store"])

@@ -40,7 +40,7 @@ def node_gpus() -> dict[str, Gpus]:
 @pytest.fixture
 def site(api: Any, node_gpus: Any, tmp_path: Path) -> Site:
     found = made(api, tmp_path, license=LICENSED)
-    found.applied()
+    found.begun(node_gpus)
     return found
 
 

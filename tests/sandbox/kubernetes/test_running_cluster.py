@@ -456,9 +456,12 @@ def test_a_definition_is_served_checked_and_gone(http: httpx2.Client) -> None:
     until(lambda: http.get(path).status_code == 404)
 
 
-def test_logs_and_objects_survive_a_restart(http: httpx2.Client, guest: RunningCluster, clock: Clock) -> None:
+def test_logs_objects_and_what_machines_know_survive_a_restart(
+    http: httpx2.Client, guest: RunningCluster, clock: Clock
+) -> None:
     created(http, f"{HOME}/pods", pod(image="printer:2"))
     until(lambda: phase(http) == "Succeeded")
+    guest.cluster.remembered["drivers with a license"]["of a pod"] = "good"
     clock.rest(longest=60)
     again = RunningCluster("g", "v1.27.5", clock, OUTSIDE)
     again.restore(json.loads(json.dumps(guest.save())))
@@ -466,6 +469,7 @@ def test_logs_and_objects_survive_a_restart(http: httpx2.Client, guest: RunningC
     clock.rest(longest=60)
     assert again.cluster.dump() == guest.cluster.dump()
     assert again.save()["logs"] == guest.save()["logs"]
+    assert again.cluster.remembered["drivers with a license"] == {"of a pod": "good"}
 
 
 def test_two_clusters_with_the_same_history_dump_equal(clock: Clock) -> None:

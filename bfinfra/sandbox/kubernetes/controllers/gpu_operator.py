@@ -39,6 +39,7 @@ PODS: Key = ("", "pods")
 FOUND, PRESENT = "feature.node.kubernetes.io/pci-10de.present", "nvidia.com/gpu.present"
 PAUSED = "paused-for-driver-upgrade"
 FILE = "client_configuration_token.tok"
+GOOD, BAD = "good", "bad"
 
 
 class GpuOperator:
@@ -48,8 +49,8 @@ class GpuOperator:
 
     def __init__(self, loop: Loop, outside: Outside, manager: MigManagers) -> None:
         self._cluster, self._outside, self._manager = loop.cluster, outside, manager
-        self._licensed: dict[str, bool] = {}
-        """Whether the token was good that each driver's pod read when it started, by the pod's uid."""
+        self._licensed = loop.cluster.remembered.setdefault("drivers with a license", {})
+        """Of each driver's pod, by its uid, whether the token was good that it read when it started."""
 
     def touched(self, change: Change) -> Iterable[Item]:
         """All ClusterPolicies and nodes, when an operator or an operand comes or goes."""
@@ -113,7 +114,7 @@ class GpuOperator:
             else operands.enabled(policy, DRIVERS) or _by_drivers(policy)
         )
         driver = operands.version_of(pods[0]) if pods else "" if ours else found.driver
-        licensed = not found.vgpu or any(self._licensed.get(uid_of(pod), False) for pod in pods)
+        licensed = not found.vgpu or any(self._licensed.get(uid_of(pod)) == GOOD for pod in pods)
         divided = () if policy is None else self._manager.profiles(node)
         return replace(
             found,
@@ -142,7 +143,7 @@ class GpuOperator:
             if name := dig(volume, "secret", "secretName"):
                 secret = self._cluster.get("", "secrets", name, namespace_of(pod)) or {}
                 token = base64.b64decode(dig(secret, "data", FILE, default=""))
-                self._licensed[uid_of(pod)] = _good(token, self._cluster.clock.now())
+                self._licensed[uid_of(pod)] = GOOD if _good(token, self._cluster.clock.now()) else BAD
 
     def _label(self, node: Object) -> None:
         """The labels of discovery, and of the operands that the node shall have."""

@@ -31,7 +31,7 @@ class MigManagers:
         self._loop, self._cluster, self._outside = loop, loop.cluster, outside
         self._handled: dict[str, str] = {}
         """The label that each manager's pod handled last, by the pod's uid."""
-        self._applied: dict[str, str] = {}
+        self._applied = self._cluster.remembered.setdefault("MIG layouts", {})
         """How the GPUs of each node are divided now."""
 
     def touched(self, change: Change) -> Iterable[Item]:
@@ -93,10 +93,8 @@ class MigManagers:
         return uses(pod) or (not ended and any(of_driver(self._cluster, pod, GPU)))
 
     def _now(self, node: Object) -> str:
-        """The layout that a node's GPUs have; after a restart of the sandbox, what its labels say."""
-        labels = node["metadata"].get("labels") or {}
-        said = labels.get(CONFIG) if labels.get(STATE) == "success" else ""
-        return self._applied.get(name_of(node)) or said or UNDIVIDED
+        """The layout that a node's GPUs have."""
+        return self._applied.get(name_of(node), UNDIVIDED)
 
     def _reboots(self, node: str) -> bool:
         """Return whether the manager restarts nodes, as its environment says."""
