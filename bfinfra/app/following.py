@@ -113,47 +113,83 @@ class Stream:
 
     def of_cluster(self, changes: ObjectChanges) -> None:
         """Pass on what a cluster reports of one kind of object, and what interrupts that."""
+        KindOfObject(self, changes).follow()
+
+
+class KindOfObject:
+    """Follows one kind of object in a cluster. After the first failure it is tried again at once. After more
+    in a row, a gap is told, which ends when the cluster answers again.
+    """
+
+    def __init__(self, stream: Stream, changes: ObjectChanges) -> None:
+        self._stream, self._changes = stream, changes
+        self._heard, self._begun = time.monotonic(), 0.0
+        self._failures, self._why = 0, ""
+        self._followed = self._anew = self._told = False
+
+    def follow(self) -> None:
+        """Until the stream is over, the cluster has no such objects, or the account may not watch them."""
         from bfinfra.backends.kubernetes.errors import NotServed
 
-        heard, failures, followed, why = time.monotonic(), 0, False, ""
-        while not self.over.is_set():
+        while not self._stream.over.is_set():
+            self._begun = 0.0
             try:
-                if not changes.started:
-                    changes.start()
-                    if failures:
-                        self._gap(changes, why, heard, over=True)
-                    else:  # what was read before has to be read again
-                        self.arrived.put(Arrivals(clusters=True))
-                    heard = time.monotonic()
-                changes.wait(WATCH, self._object)
-                heard, failures, followed = time.monotonic(), 0, True
+                if self._told or not self._changes.started:
+                    self._changes.start()
+                    self._anew = True
+                self._changes.wait(WATCH, self._object, begun=self._answered)
+                self._well()
             except NotServed:
-                changes.leave()  # its type was deleted, and its objects with it
-                self.arrived.put(Arrivals(clusters=True))
+                self._changes.leave()  # its type was deleted, and its objects with it
+                self._more(over=self._told)
                 return
             except RemoteError as error:
-                why = str(error.problems[0])
-                if isinstance(error, Denied) and not followed:  # an account that may only list
-                    self.arrived.put(Arrivals(refused=(why,)))
+                self._why = str(error.problems[0])
+                if isinstance(error, Denied) and not self._followed:  # an account that may only list
+                    self._stream.arrived.put(Arrivals(refused=(self._why,)))
                     return
-                failures += 1
-                if failures == 2:
-                    self._gap(changes, why, heard, over=False)
-                if failures > 1:  # the first time it is tried again at once
-                    self.over.wait(pause(failures - 1))
+                if self._begun and time.monotonic() - self._begun > pause(self._failures):
+                    self._well()  # until now
+                self._failed()
 
-    def _gap(self, changes: ObjectChanges, why: str, heard: float, *, over: bool) -> None:
-        gap = Gap(changes.cluster, changes.kind, why, time.monotonic() - heard, over)
-        self.arrived.put(Arrivals(clusters=True, gaps=(gap,)))
+    def _answered(self) -> None:
+        """From now on it is followed; after a start, what was read before has to be read again."""
+        self._begun = time.monotonic()
+        if self._anew:
+            self._more(over=self._failures > 0)
+            self._heard, self._anew, self._told = self._begun, False, False
+
+    def _well(self) -> None:
+        self._heard, self._failures, self._followed = time.monotonic(), 0, True
+
+    def _failed(self) -> None:
+        self._failures += 1
+        if self._failures > 1:
+            if not self._told:
+                self._told = True
+                self._gap(over=False)
+            self._stream.over.wait(pause(self._failures - 1))
+
+    def _more(self, *, over: bool) -> None:
+        """More may have changed. `over`: nothing was followed until now."""
+        if over:
+            self._gap(over=True)
+        else:
+            self._stream.arrived.put(Arrivals(clusters=True))
+
+    def _gap(self, *, over: bool) -> None:
+        of = self._changes
+        gap = Gap(of.cluster, of.kind, self._why, time.monotonic() - self._heard, over)
+        self._stream.arrived.put(Arrivals(clusters=True, gaps=(gap,)))
 
     def _object(self, found: dict[str, Any]) -> None:
         from bfinfra.backends.kubernetes.marks import mark_of
 
         mark = mark_of(found)
-        if mark is not None and mark.site == self.site:
-            self.arrived.put(Arrivals(keys=frozenset({Key.parse(mark.address)})))
+        if mark is not None and mark.site == self._stream.site:
+            self._stream.arrived.put(Arrivals(keys=frozenset({Key.parse(mark.address)})))
         else:
-            self.arrived.put(Arrivals(clusters=True))
+            self._stream.arrived.put(Arrivals(clusters=True))
 
 
 class Following:

@@ -68,11 +68,15 @@ class ObjectChanges:
             ) from None
 
     def wait(
-        self, seconds: int, take: Callable[[Object], None], gone: Callable[[Object], None] | None = None
+        self,
+        seconds: int,
+        take: Callable[[Object], None],
+        gone: Callable[[Object], None] | None = None,
+        begun: Callable[[], None] = lambda: None,
     ) -> None:
-        """Call `take` with each object that changes within so many seconds from the end of the last call
-        on, and `gone`, or `take`, with each that goes. Raises RemoteError: later changes are unknown unless
-        `started`.
+        """Call `begun` once the cluster answers, `take` with each object that changes within so many seconds
+        from the end of the last call on, and `gone`, or `take`, with each that goes. Raises RemoteError:
+        later changes are unknown unless `started`.
         """
         lost, answered = "", False
 
@@ -81,6 +85,7 @@ class ObjectChanges:
             self._answer, answered = answer, True
             if self._cancelled:
                 interrupt(answer)
+            begun()
 
         def see(line: str) -> None:
             nonlocal lost
