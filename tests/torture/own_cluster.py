@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from rights.given import Kube
 SCRIPT = Path(__file__).parents[1] / "peers/kube.sh"
 PATIENCE = 180  # seconds, on a machine that does much else
 PART = "kube-apiserver"
+SLOW = ("/api/v1/namespaces", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
+"""What kube-apiserver and its controllers delete after the answer to who deletes it."""
 
 
 @dataclass
@@ -56,6 +59,11 @@ class Cluster:
         command = [str(self.bin / "kubectl"), "--kubeconfig", str(self.folder / "token.kubeconfig"), *words]
         return subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
 
+    def settle(self) -> None:
+        """Wait until nothing is being deleted any more. Raises AssertionError."""
+        kube = self.kube()
+        _until(lambda: not any(_going(kube.call("GET", path)) for path in SLOW), "the end of what is deleted")
+
     def restart(self) -> None:
         """kube-apiserver is killed and started again: what it remembered of earlier changes is gone."""
         file = self.folder / "pid" / PART
@@ -63,21 +71,32 @@ class Cluster:
         command = [word for word in Path(f"/proc/{pid}/cmdline").read_text().split("\0") if word]
         os.kill(pid, signal.SIGKILL)
         _until(lambda: not _runs(pid), "its end")
+        _until(lambda: self._start(command, file), "its readiness")
+
+    def _start(self, command: list[str], file: Path) -> bool:
+        """Whether it is ready before it ends: a connection to its port from the same port, which Linux may draw,
+        keeps that port for a moment.
+        """
         with (self.folder / f"log/{PART}.log").open("ab") as log:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
         stat = Path(f"/proc/{process.pid}/stat").read_text()
         file.write_text(f"{process.pid} {stat.rpartition(') ')[2].split()[19]}\n")
-        _until(self._ready, "its readiness")
+        _until(lambda: self._ready() or process.poll() is not None, "its readiness")
+        return process.poll() is None
 
     def compact(self) -> None:
-        """etcd forgets every version but the present one."""
+        """etcd forgets every version but the present one; 400: it has none to forget."""
         url = (self.folder / "etcd.url").read_text().strip()
         revision = _etcd(f"{url}/v3/kv/range", {"key": base64.b64encode(b"/none").decode()})["header"][
             "revision"
         ]
-        _etcd(f"{url}/v3/kv/compaction", {"revision": revision, "physical": True})
+        try:
+            _etcd(f"{url}/v3/kv/compaction", {"revision": revision, "physical": True})
+        except urllib.error.HTTPError as error:
+            if error.code != HTTPStatus.BAD_REQUEST:
+                raise
 
     def renew_certificate(self) -> None:
         """Of kube-apiserver, by the same authority; it reads the file again by itself."""
@@ -111,6 +130,10 @@ def own_cluster(peers: Peers, folder: Path) -> Iterator[Cluster]:
 def _etcd(url: str, body: dict[str, object]) -> Any:
     with urllib.request.urlopen(url, json.dumps(body).encode(), PATIENCE) as answer:
         return json.load(answer)
+
+
+def _going(listed: Any) -> bool:
+    return any("deletionTimestamp" in each["metadata"] for each in listed["items"])
 
 
 def _runs(pid: int) -> bool:

@@ -123,6 +123,7 @@ def on_cluster_(count: Count, effort: Effort, turn: int) -> None:
                     number = rounds.pop(0)
                     with count.trial(f"seed {effort.seed}, {turn}, round {number}"):
                         _changed_in_cluster(count, cluster, through, chance)
+                        cluster.settle()
                         agree(heard, elsewhere(folder, lambda: read(lambda: on_cluster.drift(path))), LATEST)
                     if number % 2 and not mended(cluster, path):
                         break

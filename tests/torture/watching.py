@@ -96,7 +96,8 @@ def agree(heard: Heard, found: Report, within: float = SOON) -> float:
             said = words(heard.last) if heard.last else Counter[str]()
             why = [str(each) for each in heard.last.unreadable.values()] if heard.last else []
             raise AssertionError(
-                f"the watch alone: {[*(said - wanted)]}; drift alone: {[*(wanted - said)]}; unread: {why}"
+                f"the watch alone: {[*(said - wanted)]}; drift alone: {[*(wanted - said)]}; unread: {why}; "
+                f"not followed: {heard.lost}, {heard.interruptions[-3:]}, only read: {heard.refused}"
             )
         time.sleep(0.02)
     return time.monotonic() - began

@@ -243,6 +243,7 @@ class InCluster:
         yield hands.Hands(chance, kube=self.cluster.kube(), kubectl=self.cluster.kubectl)
 
     def drift(self) -> Report:
+        self.cluster.settle()
         return on_cluster.drift(self.site)
 
     def look(self) -> Numbers:
