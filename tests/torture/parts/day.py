@@ -236,6 +236,7 @@ class InCluster:
             self.cluster.kubectl("delete", "secret", f"key-{before}", "-n", "keys")
 
     def mend(self) -> None:
+        self.cluster.settle()
         on_cluster.applied(self.site)
 
     @contextmanager
