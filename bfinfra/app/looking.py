@@ -63,13 +63,15 @@ class Looking:
         """Read these resources and kinds, and follow what was not read before."""
         if not (touched or kinds):
             return False
-        unread = self._watched.unread_kinds
+        unread, before = self._watched.unread_kinds, touched & self._watched.observed.states.keys()
         self._watched.look([key for key in touched if key.kind not in kinds])
+        # what was in a namespace that goes need not be reported
+        passed = before ^ (touched & self._watched.observed.states.keys())
         moved = self._watched.survey(kinds)
         if back := unread - self._watched.unread_kinds:
             # what is behind these kinds was not read, and would be missing
             moved |= self._watched.survey(self._watched.behind(back) - kinds)
-        self._polling.hasten(self._watched.dependants(moved))
+        self._polling.hasten(self._watched.dependants(moved | passed))
         if self._follows.extend():
             moved |= self._watched.survey(self._followed)
         if decided := touched | moved:

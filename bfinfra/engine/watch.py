@@ -92,8 +92,9 @@ class Watched:
 
     def survey(self, kinds: Collection[str]) -> frozenset[Key]:
         """Read all resources of these kinds again. Returns those whose state changed, came or
-        went, or on whose facts decisions depend that changed.
+        went, or on whose facts decisions depend that changed, and those that can't be read, or couldn't be.
         """
+        unread = self._unread(kinds)
         before = {key: state for key, state in self.observed.states.items() if key.kind in kinds}
         facts = {kind: self.observed.facts.get(kind) for kind in kinds}
         for kind in _ordered(self.kinds, kinds):
@@ -104,12 +105,13 @@ class Watched:
             except RemoteError as error:
                 self.observed.unreadable[kind] = str(error)
         now = {key for key in self.observed.states if key.kind in kinds}
-        unread = {
-            key for key in self.desired.wanted if key.kind in kinds and self.observed.why_unreadable(key)
-        }
+        unread |= self._unread(kinds)
         others = {kind for kind, known in facts.items() if known != self.observed.facts.get(kind)}
         concerned = {key for key in (*self.desired.wanted, *now) if key.kind in others}
         return self._moved(before | dict.fromkeys(now - before.keys())) | unread | concerned
+
+    def _unread(self, kinds: Collection[str]) -> set[Key]:
+        return {key for key in self.desired.wanted if key.kind in kinds and self.observed.why_unreadable(key)}
 
     def dependants(self, moved: Iterable[Key]) -> frozenset[str]:
         """The kinds whose survey looks at resources of these kinds."""

@@ -30,7 +30,10 @@ class Watched:
         return set()
 
     def look(self, keys: list[Key]) -> frozenset[Key]:
+        """What is looked at is gone."""
         self.read += keys
+        for key in keys:
+            self.observed.states.pop(key, None)
         return frozenset()
 
     def survey(self, kinds: frozenset[str]) -> frozenset[Key]:
@@ -40,8 +43,8 @@ class Watched:
     def behind(self, kinds: frozenset[str]) -> frozenset[str]:
         return frozenset({"namespace"}) if "cluster" in kinds else frozenset()
 
-    def dependants(self, moved: object) -> frozenset[str]:
-        return frozenset()
+    def dependants(self, moved: frozenset[Key]) -> frozenset[str]:
+        return frozenset({"token_secret"}) if any(key.kind == "namespace" for key in moved) else frozenset()
 
     def words(self) -> frozenset[str]:
         return frozenset()
@@ -84,3 +87,17 @@ def test_what_is_behind_a_kind_that_can_be_read_again_is_read_before_anything_is
     key = Key("cluster", "other")
     assert looking(watched).at(Arrivals(keys=frozenset({key})))
     assert watched.read == [key, "namespace", "decided"]
+
+
+def test_what_may_be_in_a_namespace_that_is_gone_is_read_though_nothing_of_it_was_reported() -> None:
+    watched, key = Watched(frozenset()), Key("namespace", "team-a")
+    watched.kinds = dict.fromkeys(("namespace", "token_secret"), SimpleNamespace(followed=False))
+    watched.observed.states = {key: None}
+    looks = looking(watched)
+    assert looks.at(Arrivals(keys=frozenset({key})))
+    looks.at(Arrivals())
+    assert watched.read == [key, "decided", "token_secret"]
+    watched.read.clear()
+    assert looks.at(Arrivals(keys=frozenset({key})))
+    looks.at(Arrivals())
+    assert watched.read == [key, "decided"], "it was not there before either"

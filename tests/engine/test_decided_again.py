@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NoReturn
 
 import pytest
 from engine.toys import IMPATIENT, BoxSpec, LidSpec, ToyWorld, applied, site
@@ -11,7 +12,8 @@ from bfinfra.engine.observe import survey
 from bfinfra.engine.plan import DesiredState
 from bfinfra.engine.watch import Watched
 from bfinfra.model.conflict import Conflict, Spot
-from bfinfra.model.errors import Refusal
+from bfinfra.model.errors import Refusal, Unreachable
+from bfinfra.model.plan import Action
 from bfinfra.model.refs import Key
 
 A, LID = Key("box", "a"), Key("lid", "a")
@@ -68,3 +70,21 @@ def test_what_a_kind_says_of_two_resources_ends_with_a_change_of_the_other(world
         watch.decide(watch.look([LID]))
         assert [each.what for each in watch.plan.problems] == said * stops
         assert [each.problem.what for each in watch.plan.warnings] == said * (not stops)
+
+
+def test_what_is_not_there_and_could_not_be_read_is_decided_once_it_can(world, monkeypatch):
+    del world.things[A.kind, A.name]
+    watch = watched(world)
+    kind = type(watch.kinds["box"])
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, "observe", unreachable)
+        watch.decide(watch.survey({"box"}))
+        assert "box/a" in watch.plan.unreadable
+    watch.decide(found := watch.survey({"box"}))
+    assert A in found
+    assert not watch.plan.unreadable
+    assert [item.key for item in watch.plan.items if item.action is Action.CREATE] == [A]
+
+
+def unreachable(*_: object, **__: object) -> NoReturn:
+    raise Unreachable("boxes can't be read", server="toys")
