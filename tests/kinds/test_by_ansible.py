@@ -45,6 +45,7 @@ def of_another_site(path: Path, folder: Path) -> Path:
     return folder / "theirs.yaml"
 
 
+@pytest.mark.thorough("loaded_image-2")
 @pytest.mark.parametrize("nth", [1, 2])
 @pytest.mark.parametrize("kind", SLOW)
 def test_what_a_run_leaves_that_was_killed_as_it_began_goes_with_the_next_destroy(
@@ -57,6 +58,7 @@ def test_what_a_run_leaves_that_was_killed_as_it_began_goes_with_the_next_destro
     assert world(sandbox) == before, difference(world(sandbox), before)
 
 
+@pytest.mark.thorough("vgpu_license")
 @pytest.mark.parametrize("kind", SLOW)
 def test_the_life_of_a_kind_by_ansible(kind: str, sandbox: Running, tmp_path: Path) -> None:
     path, before = EXAMPLES[kind], world(sandbox)

@@ -127,6 +127,7 @@ chmod 755 /opt/flexdirect/uninstall
 """
 
 
+@pytest.mark.thorough
 def test_what_an_installer_put_on_a_real_machine_is_undone_by_its_command_before_a_package_comes(
     site: Path, real: list[Real]
 ) -> None:

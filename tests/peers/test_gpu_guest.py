@@ -147,6 +147,7 @@ def test_toolkit_and_license_come_stay_and_go(
     ).replace("not-installed", "")
 
 
+@pytest.mark.thorough
 def test_from_a_repository_with_what_it_needs_for_containerd(
     real: Real, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
