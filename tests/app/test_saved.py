@@ -28,6 +28,8 @@ from bfinfra.render.style import Style
 from bfinfra.sandbox import SMALL_WORLD, Running
 from bfinfra.spec.load import load as load_files
 
+pytestmark = pytest.mark.thorough
+
 SITE = """\
 site: example
 values:

@@ -13,6 +13,8 @@ from kinds.lifecycle import EXAMPLES
 
 from bfinfra.sandbox import Running
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def talk(sandbox_process: Running, tmp_path_factory: pytest.TempPathFactory) -> lies.Talk:

@@ -15,6 +15,8 @@ from bfinfra.cli import main
 from bfinfra.cli.parser import build
 from bfinfra.cli.shells import commands
 
+pytestmark = pytest.mark.thorough
+
 HEAVY = (
     "pydantic",
     "rich",

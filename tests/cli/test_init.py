@@ -14,6 +14,8 @@ from bfinfra import worlds
 from bfinfra.cli import main
 from bfinfra.sandbox import SMALL_WORLD, Running, stop
 
+pytestmark = pytest.mark.thorough
+
 PAGE = SPECS.parent / "docs/how-to/write-a-site-from-your-vcenter.md"
 WORLD = ("--sandbox", "--world", str(SMALL_WORLD))
 FROM = ("--from", "vc.small.test", "--user", "admin@small.test", "--sandbox", str(SMALL_WORLD))

@@ -24,6 +24,8 @@ import bfinfra
 from bfinfra import worlds
 from bfinfra.sandbox import Running
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 PLUGINS = ROOT / "playbooks/ansible_collections/bfinfra/core/plugins"
 KINDS = ROOT / "specs/kinds"

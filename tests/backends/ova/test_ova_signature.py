@@ -12,7 +12,10 @@ from ova_packing import DISK, manifest, pack, parts
 from bfinfra.backends.ova import Ova, inspect, read, verify
 from bfinfra.model.errors import Refusal
 
-pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed"),
+    pytest.mark.thorough,
+]
 KEYS = {
     "rsa": ["-newkey", "rsa:2048"],
     "ec": ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"],

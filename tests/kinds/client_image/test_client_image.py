@@ -37,6 +37,8 @@ from bfinfra.sandbox.factories.deb import make_deb
 from bfinfra.sandbox.factories.token import make_token
 from bfinfra.spec.load import load
 
+pytestmark = pytest.mark.thorough
+
 PACKAGE = "bitfusion-client-ubuntu2004_3.0.0-11_amd64.deb"
 KEY = Key("client_image", "pt")
 FIELDS = {

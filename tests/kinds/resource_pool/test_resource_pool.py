@@ -18,6 +18,8 @@ from bfinfra.model.errors import SiteError
 from bfinfra.model.refs import Key
 from bfinfra.sandbox import Running
 
+pytestmark = pytest.mark.thorough
+
 HEAD = (EXAMPLES["resource_pool"]).read_text().partition("resource_pool:")[0]
 
 

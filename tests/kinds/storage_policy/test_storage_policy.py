@@ -43,6 +43,8 @@ from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 from bfinfra.sandbox import Running
 
+pytestmark = pytest.mark.thorough
+
 CATEGORIES, TAGS, BEARERS = (
     "/api/cis/tagging/category",
     "/api/cis/tagging/tag",
