@@ -100,6 +100,7 @@ def events(sandbox: Running) -> list[Any]:
 
 
 @pytest.mark.peers
+@pytest.mark.thorough
 def test_the_whole_site_lives(sandbox: Running) -> None:
     before = world(sandbox)
     first = apply(SITE, sandbox)

@@ -187,6 +187,7 @@ def test_without_a_device_plug_in_its_workers_find_no_node_and_that_is_reported(
 
 
 @pytest.mark.peers
+@pytest.mark.thorough
 def test_the_whole_site_makes_its_cluster_on_its_machines_and_goes(tmp_path, monkeypatch):
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     whole = bfinfra.sandbox.start(WORLD, tmp_path / "sandbox", pace=0)

@@ -133,6 +133,7 @@ def heard(peers: Peers, namespace: str, hook: Webhook) -> None:
     hook.asked.clear()
 
 
+@pytest.mark.thorough
 def test_until_nodes_advertise_gpus_nobody_is_asked_and_then_pods_are_changed_and_denied(
     site: SiteFile, peers: Peers, tmp_path: Path
 ) -> None:

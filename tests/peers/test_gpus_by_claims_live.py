@@ -131,6 +131,7 @@ spec: {draDriver: {}}
         GpuOperator.render("gpus", spec, Capabilities("v1.34.1"), "default", lambda *_: None)
 
 
+@pytest.mark.thorough
 def test_a_slice_that_goes_is_told(site: SiteFile, peers: Peers) -> None:
     own = site.given["site"]
     publish(peers, site)

@@ -116,6 +116,7 @@ def nodes(alone: None, peers: Peers) -> Any:
     peers.kubectl("delete", "configmap", "--ignore-not-found", "-n", "kube-system", "bfinfra-pod-network")
 
 
+@pytest.mark.thorough
 def test_a_cluster_comes_stays_and_goes_and_one_worker_fails_at_first(
     real: list[Real], nodes: None, peers: Peers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

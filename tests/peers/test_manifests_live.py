@@ -130,6 +130,7 @@ def left(peers: Peers, site: SiteFile) -> list[str]:
 
 
 @pytest.mark.parametrize("name", CHARTS)
+@pytest.mark.thorough("cert-manager")
 def test_a_public_chart_is_applied_kept_changed_and_removed(name: str, site: SiteFile, peers: Peers) -> None:
     chart = CHARTS[name]
     it = site.given["manifests"]["it"]

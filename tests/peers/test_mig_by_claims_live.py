@@ -155,6 +155,7 @@ def published(peers: Peers, own: str) -> list[str]:
     return [each["name"] for each in ask(peers, "resourceslice", own)["spec"]["devices"]]
 
 
+@pytest.mark.thorough
 def test_parts_are_claimed_once_the_driver_is_restarted_and_who_holds_one_is_waited_for(
     site: SiteFile, peers: Peers
 ) -> None:

@@ -86,6 +86,7 @@ def site(peers: Peers, alone: None, tmp_path: Path, request: pytest.FixtureReque
     peers.kubectl("delete", "namespace", found.space, "--ignore-not-found", "--wait=false")
 
 
+@pytest.mark.thorough("v2beta1")
 def test_the_life_of_an_mpi_job(site: Operated, peers: Peers) -> None:
     operator = site.runs_once_made("Created", "Succeeded")
     all_are(site.apply(), "done", "kept")

@@ -496,6 +496,7 @@ def test_its_account_may_do_what_it_does_and_no_more(desk: Desk) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_the_pages_commands_write_a_site_wait_for_it_and_approve_its_plan(desk: Desk) -> None:
     (desk.folder / "here.kubeconfig").write_text(desk.peers.kubeconfig.read_text())
     cluster = {"here": {"kubeconfig": {"file": "here.kubeconfig"}}}
@@ -567,6 +568,7 @@ def team(desk: Desk) -> str:
     return desk.peers.kubectl(*words)
 
 
+@pytest.mark.thorough
 def test_a_watched_site_is_corrected_when_somebody_changes_it(
     watchers: Desk, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -594,6 +596,7 @@ def test_a_watched_site_is_corrected_when_somebody_changes_it(
     assert found["bfinfra_watcher_sites",] == 1
 
 
+@pytest.mark.thorough
 def test_a_watcher_that_is_killed_is_followed_by_another_and_its_end_is_orderly(
     watchers: Desk, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

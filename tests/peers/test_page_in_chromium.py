@@ -272,6 +272,7 @@ def test_a_narrow_page_is_a_table_for_a_screen_reader_too(browser, pages):
     assert {"table", "row", "cell"} <= {role for role, _ in found}
 
 
+@pytest.mark.thorough
 def test_the_pictures_of_the_documentation_can_be_taken_anew(tmp_path):
     done = subprocess.run(
         [sys.executable, str(ROOT / "script/screenshots.py"), str(tmp_path)],

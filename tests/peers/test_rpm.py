@@ -90,6 +90,7 @@ SOURCES = ("linux_host/", "bitfusion_token/")
 
 
 @pytest.mark.parametrize("program", KINDS)
+@pytest.mark.thorough("bitfusion")
 def test_packages_of_rpm_come_and_go(program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     if missing := [name for name in ("rpmbuild", "dnf") if shutil.which(name) is None]:
@@ -135,6 +136,7 @@ def test_packages_of_rpm_come_and_go(program: str, tmp_path: Path, monkeypatch: 
         assert "nothing-of-the-kind" in failed
 
 
+@pytest.mark.thorough
 def test_all_packages_of_rpm_that_came_together_go_together_and_what_was_there_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

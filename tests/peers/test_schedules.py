@@ -95,6 +95,7 @@ def test_a_shell_runs_the_line_of_the_crontab(folder: Path, capsys: pytest.Captu
     assert second.stdout == ""  # what lasts is no mail
 
 
+@pytest.mark.thorough
 def test_a_cluster_carries_the_check_out_every_time_it_is_due(
     folder: Path, peers: Peers, space: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -188,6 +188,7 @@ def placed(peers: Peers, folder: Path) -> Iterator[Site]:
         peers.kubectl("delete", "namespace", site.space, "--wait=false")
 
 
+@pytest.mark.thorough
 def test_a_cluster_lives_on_cluster_api(site: Site) -> None:
     """Made, agreed, scaled, scaled by others, upgraded, drifted, mended, deleted: one life, as each of its
     clusters takes long.
