@@ -1,6 +1,6 @@
-"""With --peers, who runs what: the long tests first, spread over the workers, so that no worker ends with one
-that takes minutes; tests that need the same part of a cluster to themselves in one worker, so that none waits
-for another's.
+"""With --peers, who runs what: the long tests first (of machines, of playbooks, those marked thorough), spread
+over the workers, so that no worker ends with one that takes minutes; tests that need the same part of a cluster
+to themselves in one worker, so that none waits for another's.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _unit(item: Any) -> str:
 
 
 def _weight(item: Any) -> int:
-    if item.get_closest_marker("packages"):
+    if item.get_closest_marker("packages") or item.get_closest_marker("thorough"):
         return MACHINE
     if PLAYBOOKS in item.path.parents:
         return PLAYBOOK
