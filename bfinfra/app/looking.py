@@ -74,9 +74,10 @@ class Looking:
         self._polling.hasten(self._watched.dependants(moved | passed))
         if self._follows.extend():
             moved |= self._watched.survey(self._followed)
-        if decided := touched | moved:
-            self._watched.decide(decided)
-        return bool(decided)
+        if not (touched or moved or back):
+            return False
+        self._watched.decide(touched | moved)
+        return True
 
     def _may_be_ours(self, change: Change) -> bool:
         """Return whether the change may concern more than the resources that have the object: an object that

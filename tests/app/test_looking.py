@@ -6,6 +6,8 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from bfinfra.app.following import Arrivals
 from bfinfra.app.looking import Looking
 from bfinfra.model.refs import Key
@@ -101,3 +103,15 @@ def test_what_may_be_in_a_namespace_that_is_gone_is_read_though_nothing_of_it_wa
     assert looks.at(Arrivals(keys=frozenset({key})))
     looks.at(Arrivals())
     assert watched.read == [key, "decided"], "it was not there before either"
+
+
+def test_what_can_be_read_again_is_no_longer_said_to_be_unreadable_though_the_site_has_nothing_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("bfinfra.app.polling.pause", lambda failures: 0.0)
+    unread = frozenset({"namespace"})
+    watched = Watched(unread, unread, unread, frozenset())
+    looks = looking(watched)
+    looks.at(Arrivals())
+    assert looks.at(Arrivals())
+    assert watched.read == ["namespace", "decided"]
