@@ -42,7 +42,6 @@ def test_without_it_the_tests_are_left_out_and_the_summary_says_so(workers: tupl
     )
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("words", "some", "none"),
     [

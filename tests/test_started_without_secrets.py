@@ -233,7 +233,6 @@ def test_a_value_that_changed_in_the_file_while_its_secret_is_away_waits_for_it(
 VCENTERS = {"gpu_host/esx1.small.test", "bitfusion_server/bf-01", "supervisor_namespace/team-a"}
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("missing", "written"), [("ca.pem", ""), ("secrets/vcenter", "password: {file: secrets/vcenter}")]
 )

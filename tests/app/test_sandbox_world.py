@@ -54,7 +54,6 @@ def test_the_world_of_every_example_is_one(name: str, tmp_path: Path) -> None:
     assert found.left_out == {}
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("name", LONG)
 def test_the_world_of_an_example_carries_an_apply_of_it(name: str, tmp_path: Path) -> None:
     world, state = tmp_path / "world.yaml", tmp_path / "state"

@@ -18,7 +18,6 @@ from bfinfra.spec import messages
 pytestmark = pytest.mark.thorough
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("part", "times"),
     [(hostile.sites, 60), (hostile.ovas, 40), (hostile.tokens, 30), (hostile.files_of_others, 30)],

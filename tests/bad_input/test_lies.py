@@ -28,7 +28,6 @@ def talk(sandbox_process: Running, tmp_path_factory: pytest.TempPathFactory) -> 
         return lies.recorded(EXAMPLES["tanzu_cluster"], sandbox_process, folder / "site")
 
 
-@pytest.mark.thorough
 def test_a_share_of_what_script_torture_tries(talk: lies.Talk):
     found = lies.lied_to(talk, 20, 20261121)
     assert found.broken == []

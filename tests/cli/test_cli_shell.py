@@ -109,7 +109,6 @@ def test_libraries_tidy_up_behind_themselves():
     assert done.stdout.splitlines()[-1] == "tidy"
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("words", "lasts"),
     [

@@ -52,7 +52,6 @@ def is_printed(message: str) -> bool:
     )
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("message", MESSAGES)
 def test_a_message_on_the_page_is_one_that_the_code_has(message):
     assert is_printed(message) or any(template.startswith(re.escape(message)) for template in templates())

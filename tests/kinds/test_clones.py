@@ -102,7 +102,6 @@ def test_a_server_has_in_its_mark_the_instance_uuid_that_it_was_made_with(machin
     assert machines.clone().config.instanceUuid != vm.config.instanceUuid
 
 
-@pytest.mark.thorough
 @BOTH
 @pytest.mark.parametrize("how", ["destroy", "prune"])
 def test_what_removes_a_server_leaves_its_clone(
@@ -128,7 +127,6 @@ def test_beside_its_clone_a_server_is_kept_and_changed_as_ever(machines: Machine
     assert look(copy) == before
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["bf-01-copy", "bf-01"])
 def test_where_the_original_is_gone_the_plan_says_of_what_it_is_a_copy_and_it_may_be_adopted(
     name: str, machines: Machines, sandbox: Running

@@ -136,7 +136,6 @@ def test_it_is_taken_over_whole_and_a_plain_pod_can_be_made_after_each_write(
     assert site.plan().pending == ()
 
 
-@pytest.mark.thorough
 def test_it_can_die_after_each_write_and_no_plain_pod_is_refused_and_the_next_run_goes_on(
     site, cluster, space, monkeypatch
 ):

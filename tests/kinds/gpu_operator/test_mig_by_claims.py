@@ -183,7 +183,6 @@ def test_a_pod_whose_part_is_gone_does_not_start(site, cluster):
     assert phase(cluster, "late") == "Pending"
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("at", "ran"), [(2, True), (3, False), (3, True)], ids=["once divided", "before the restart", "after it"]
 )

@@ -153,7 +153,6 @@ def test_a_disruption_budget_is_heeded_and_named(site, cluster):
     assert offered(cluster, "g1") == PARTS
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("ran", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("at", range(1, 5))
 def test_a_run_that_is_killed_at_any_step_is_finished_by_the_next(site, cluster, at, ran, monkeypatch):

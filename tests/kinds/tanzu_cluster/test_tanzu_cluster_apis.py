@@ -40,7 +40,6 @@ def site(folder: Path, **changes: Any) -> Path:
     return path
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("api", APIS[2:])
 def test_made_in_two_pools_agreed_with_scaled_and_gone(api, sandbox, tmp_path):
     before = world(sandbox)
@@ -83,7 +82,6 @@ def test_made_in_two_pools_agreed_with_scaled_and_gone(api, sandbox, tmp_path):
     assert world(sandbox) == before
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("api", [APIS[0], APIS[3]])
 def test_two_minor_versions_are_walked_in_one_apply_and_a_killed_walk_goes_on(api, sandbox, tmp_path):
     assert made(apply(site(tmp_path, api=api), sandbox))

@@ -297,7 +297,6 @@ NSX = {
 }
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("networking", ["haproxy", "avi", "nsx"])
 def test_every_message_in_the_life_of_a_supervisor_fits(
     networking: str, sandbox: Running, tmp_path: Path
