@@ -5,38 +5,36 @@ uncordoned. kwok runs the pods; what NVIDIA's operator and its MIG manager would
 from __future__ import annotations
 
 import json
-import threading
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from peers.found import Peers
-from peers.site_files import SPECS, SiteFile, all_are, endings
+from peers.gpu_nodes import Nvidia, gpu_node
+from peers.site_files import SiteFile, all_are, endings
 
 ONCE = "definitions"
 KEY, LAYOUT, STATE = "gpu_operator/gpus", "nvidia.com/mig.config", "nvidia.com/mig.config.state"
 GPU, PART = "nvidia.com/gpu", "nvidia.com/mig-1g.5gb"
 
 
-class Operator(threading.Thread):
-    """What the operator and the MIG manager write, each half a second, until it is stopped."""
+class Operator(Nvidia):
+    """The operator and the MIG manager."""
 
     def __init__(self, peers: Peers, node: str) -> None:
-        super().__init__(daemon=True)
-        self._peers, self._node, self.stopped = peers, node, threading.Event()
+        super().__init__(peers)
+        self._node = node
 
-    def run(self) -> None:
-        while not self.stopped.wait(0.5):
-            if "cluster-policy" in self.ask("get", "clusterpolicies", "-o", "name"):
-                self.patch(
-                    "clusterpolicy", "cluster-policy", {"status": {"state": "ready"}}, "--subresource=status"
-                )
-            labels = node(self._peers, self._node)["metadata"]["labels"]
-            if LAYOUT in labels and STATE not in labels:
-                offer(self._peers, self._node, PART, "7")
-                self.patch("node", self._node, {"metadata": {"labels": {STATE: "success"}}})
+    def look(self) -> None:
+        if "cluster-policy" in self.ask("get", "clusterpolicies", "-o", "name"):
+            self.patch(
+                "clusterpolicy", "cluster-policy", {"status": {"state": "ready"}}, "--subresource=status"
+            )
+        labels = node(self._peers, self._node)["metadata"]["labels"]
+        if LAYOUT in labels and STATE not in labels:
+            offer(self._peers, self._node, PART, "7")
+            self.patch("node", self._node, {"metadata": {"labels": {STATE: "success"}}})
 
     def patch(self, kind: str, name: str, body: Any, *more: str) -> None:
         self.ask("patch", kind, name, "--type=merge", "-p", json.dumps(body), *more)
@@ -63,30 +61,11 @@ def offer(peers: Peers, name: str, resource: str, count: str) -> None:
 @pytest.fixture
 def site(alone: None, peers: Peers, tmp_path: Path) -> Iterator[SiteFile]:
     """With a namespace and a node of the test's own, whose GPU two pods of a Deployment could share."""
-    own = f"peers-gpus-{uuid.uuid4().hex[:8]}"
-    found = SiteFile(SPECS / "peers/gpu-operator.yaml", tmp_path)
-    found.given["site"] = found.given["namespace"]["gpus"]["namespace"] = own
-    found.put("admin.kubeconfig", peers.kubeconfig.read_text())
-    found.take("manifests/gpu-operator/operator.yaml", "operator.yaml")
-    labels = {"nvidia.com/gpu.present": "true", "type": "kwok", "kubernetes.io/hostname": own}
-    made = {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": own, "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}},
-        "spec": {"taints": [{"key": own, "effect": "NoSchedule"}]},
-    }
-    peers.kubectl("apply", "-f", "-", given=json.dumps(made))
-    offer(peers, own, GPU, "2")
-    operator = Operator(peers, own)
-    operator.start()
-    try:
-        yield found
-        found.apply(destroy=True)
-    finally:
-        operator.stopped.set()
-        operator.join()
-        peers.kubectl("delete", "node", own, "--ignore-not-found", "--wait=false")
-        peers.kubectl("delete", "namespace", own, "--ignore-not-found", "--wait=false")
+    with gpu_node(peers, tmp_path, "gpu-operator", "gpus") as found:
+        own = found.given["site"]
+        offer(peers, own, GPU, "2")
+        with Operator(peers, own).beside(found):
+            yield found
 
 
 def trains(peers: Peers, site: SiteFile, *more: Any) -> None:

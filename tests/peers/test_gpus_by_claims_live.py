@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 from chart_archive import archive
-from peers.by_claims import GPU, gpus_by_claims
 from peers.found import Peers
+from peers.gpu_nodes import GPU, Nvidia, gpus_by_claims
 from peers.site_files import SPECS, SiteFile, all_are, endings
 from waiting import until
 
@@ -29,35 +28,20 @@ ONCE = "definitions"
 KEY = "gpu_operator/gpus"
 
 
-class Operator(threading.Thread):
-    """Says that the GPUCluster is ready, each half a second, until it is stopped."""
+class Operator(Nvidia):
+    """Says that the GPUCluster is ready."""
 
-    def __init__(self, peers: Peers) -> None:
-        super().__init__(daemon=True)
-        self._peers, self.stopped = peers, threading.Event()
-
-    def run(self) -> None:
+    def look(self) -> None:
         said = json.dumps({"status": {"state": "ready"}})
         where = ("patch", "gpucluster", "gpu-cluster", "--subresource=status", "--type=merge", "-p", said)
-        while not self.stopped.wait(0.5):
-            try:
-                self._peers.kubectl(*where)
-            except AssertionError:
-                continue  # it is not there yet, or gone
+        self._peers.kubectl(*where)
 
 
 @pytest.fixture
 def site(alone: None, peers: Peers, tmp_path: Path) -> Iterator[SiteFile]:
     """See `gpus_by_claims`; with NVIDIA's operator."""
-    with gpus_by_claims(peers, tmp_path, "gpu-operator-dra", "gpu") as found:
-        operator = Operator(peers)
-        operator.start()
-        try:
-            yield found
-            found.apply(destroy=True)
-        finally:
-            operator.stopped.set()
-            operator.join()
+    with gpus_by_claims(peers, tmp_path, "gpu-operator-dra", "gpu") as found, Operator(peers).beside(found):
+        yield found
 
 
 def publish(peers: Peers, site: SiteFile, driver: str = GPU) -> None:

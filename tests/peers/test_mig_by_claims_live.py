@@ -6,15 +6,14 @@ the test.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from peers.by_claims import GPU, gpus_by_claims
 from peers.found import Peers
+from peers.gpu_nodes import GPU, Nvidia, gpus_by_claims
 from peers.site_files import SiteFile, all_are, endings
 from waiting import until
 
@@ -32,25 +31,17 @@ LAYOUTS = {
 }
 
 
-class Nvidia(threading.Thread):
-    """What the operator, the MIG manager and the DRA driver of the node write, each half a second, until it is
-    stopped. A pod of the DRA driver publishes the GPU as it is when the pod starts.
+class OnNode(Nvidia):
+    """The operator, the MIG manager and the DRA driver of the node. A pod of the DRA driver publishes the GPU as it
+    is when the pod starts.
     """
 
     def __init__(self, peers: Peers, own: str) -> None:
-        super().__init__(daemon=True)
-        self._peers, self._own, self.stopped = peers, own, threading.Event()
-        self._published = ""
+        super().__init__(peers)
+        self._own, self._published = own, ""
         """The uid of the pod that published the slice."""
 
-    def run(self) -> None:
-        while not self.stopped.wait(0.5):
-            try:
-                self._look()
-            except AssertionError:
-                continue  # a type is not served yet, or an object is gone
-
-    def _look(self) -> None:
+    def look(self) -> None:
         found = ask(self._peers, "node", self._own)
         labels = found["metadata"]["labels"]
         if LAYOUT in labels and STATE not in labels:
@@ -112,18 +103,12 @@ def site(alone: None, peers: Peers, tmp_path: Path) -> Iterator[SiteFile]:
     """See `gpus_by_claims`; applied, with NVIDIA's operator and DRA driver."""
     with gpus_by_claims(peers, tmp_path, "gpu-operator", "mig") as found:
         own = found.given["site"]
-        nvidia = Nvidia(peers, own)
-        nvidia.start()
-        try:
+        with OnNode(peers, own).beside(found):
             assert f"{own} has no ResourceSlice yet" in endings(found.apply(deadline=8))[KEY]
             for each in inside(own):
                 peers.kubectl("apply", "-f", "-", given=json.dumps(each))
             all_are(found.apply(deadline=60), "done", "kept")
             yield found
-            found.apply(destroy=True)
-        finally:
-            nvidia.stopped.set()
-            nvidia.join()
 
 
 def divided(site: SiteFile, layout: str) -> None:
