@@ -11,11 +11,12 @@ import pytest
 from peers.found import Peers
 from recorded.vm_service import IN, PLURALS, definition, objects
 
+ONCE = "virtualmachines"
 STRICT = ("create", "--dry-run=server", "--validate=strict", "-o", "name", "-f", "-")
 
 
-@pytest.fixture(scope="module", params=["v1alpha3", "v1alpha6"])
-def served(request: pytest.FixtureRequest, peers: Peers) -> Iterator[tuple[Peers, str]]:
+@pytest.fixture(params=["v1alpha3", "v1alpha6"])
+def served(request: pytest.FixtureRequest, peers: Peers, alone: None) -> Iterator[tuple[Peers, str]]:
     """One release's definitions, and where its versions are had from."""
     found = [definition(plural, request.param) for plural in PLURALS]
     given = json.dumps({"apiVersion": "v1", "kind": "List", "items": found})

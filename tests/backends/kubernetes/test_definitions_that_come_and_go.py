@@ -91,6 +91,7 @@ def test_between_a_definitions_coming_and_its_going_the_cluster_asks_to_come_bac
         until(lambda: _listed(cluster, group) == [])
         cluster.delete(*DEFINITIONS, f"things.{group}")
         until(lambda: cluster.get(*DEFINITIONS, f"things.{group}") is None)
+        until(lambda: cluster.versions(group) == ())  # not named for the one that went
 
 
 def _listed(cluster: ClusterClient, group: str) -> list[Any] | None:

@@ -34,7 +34,20 @@ def place(vcenter):
     return inventory, inventory.host("DC0_C0_H0")
 
 
-def wanted(place, name: str, **more) -> Import:
+@pytest.fixture
+def card(vcenter, place):
+    """The address of a card that machines on the host can have."""
+    moid, address = place[1].moid, "0000:17:00.0"
+    (host,) = vcenter.hosts.read([moid], MARK)
+    if not next(device.active for device in host.devices if device.address == address):
+        vcenter.hosts.set_passthrough(moid, {address: True})
+        vcenter.hosts.enter_maintenance(moid)
+        vcenter.hosts.reboot(moid, host.boot)
+        vcenter.hosts.exit_maintenance(moid)
+    return address
+
+
+def wanted(place, name: str, *cards: str, **more) -> Import:
     inventory, host = place
     text = descriptor(
         Appliance(
@@ -50,7 +63,7 @@ def wanted(place, name: str, **more) -> Import:
             firmware="efi",
             instance_uuid=str(uuid.uuid4()),
             extra={MARK: f"mark of {name}"},
-            attach=(Attach(address="0000:17:00.0", vendor=0x10DE, device=0x20B5, name="gpu"),),
+            attach=tuple(Attach(address=card, vendor=0x10DE, device=0x20B5, name="gpu") for card in cards),
         ),
         "surplus": frozenset({1}),
     } | more
@@ -148,7 +161,7 @@ def test_a_reboot_outside_maintenance_mode_fails_with_the_servers_reason(vcenter
         vcenter.hosts.reboot(host.moid, host.boot)
 
 
-def test_an_import_carries_mark_hardware_and_devices_from_the_first_moment(vcenter, place):
+def test_an_import_carries_mark_hardware_and_devices_from_the_first_moment(vcenter, place, card):
     seen = []
 
     def look(done: int, total: int) -> None:
@@ -159,15 +172,15 @@ def test_an_import_carries_mark_hardware_and_devices_from_the_first_moment(vcent
                 )
             )
 
-    moid = vcenter.imports.run(wanted(place, "bf-1"), look)
+    moid = vcenter.imports.run(wanted(place, "bf-1", card), look)
     assert [m.moid for m in seen] == [moid]
     assert seen[0].extra == {MARK: "mark of bf-1"}
     assert (seen[0].cpus, seen[0].memory, seen[0].reserved, seen[0].firmware) == (8, 64 << 30, True, "efi")
-    assert [p.address for p in seen[0].pci] == ["0000:17:00.0"]
+    assert [p.address for p in seen[0].pci] == [card]
     assert len(seen[0].nics) == 1, "the second adapter of the OVF was left out"
     vcenter.machines.power_on(moid)
     assert [(h.name, h.on, h.addresses) for h in vcenter.hosts.read([place[1].moid], MARK)[0].holders] == [
-        ("bf-1", True, ("0000:17:00.0",))
+        ("bf-1", True, (card,))
     ]
     vcenter.machines.stop(moid)
     vcenter.machines.destroy(moid)
@@ -197,8 +210,8 @@ def test_an_import_that_meets_another_one_leaves_no_folder_on_the_datastore(vcsi
     assert refused == [("vCenter has a VM bf-6 in this folder already", 0, ["bf-6"])]
 
 
-def test_a_reconfiguration_is_one_task(vcenter, place):
-    moid = vcenter.imports.run(wanted(place, "bf-2"), lambda *_: None)
+def test_a_reconfiguration_is_one_task(vcenter, place, card):
+    moid = vcenter.imports.run(wanted(place, "bf-2", card), lambda *_: None)
     before = vcenter.machines.read([moid], [MARK])[0]
     writes = vcenter.transport.tally.writes
     network = place[0].network("VM Network").moid
