@@ -25,6 +25,7 @@ JUDGED = {
 """What each generation knows of."""
 
 
+@pytest.mark.thorough("9.1.1.0")
 @pytest.mark.parametrize("version", JUDGED)
 def test_every_body_and_answer_fits(version: str, held: Held, tmp_path: Path) -> None:
     """The life of each kind that speaks REST, as the default suite has it, in a process that finds this

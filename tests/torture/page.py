@@ -18,7 +18,7 @@ PAGE = Path(__file__).parents[2] / "docs/explanation/reliability.md"
 HEAD = """# What an apply survives
 
 `script/torture` makes this page. A section is what one part of it (`tests/torture/parts/`) printed when it last ran. `.ci/run` tries
-a share (`script/torture --share`) of a third of the parts for each change, of all with `--whole`. A row says what was tried, how often, and how often it held. What did not hold is
+a share (`script/torture --share`) of a sixth of the parts for each change, of all with `--whole`. A row says what was tried, how often, and how often it held. What did not hold is
 listed below its table.
 """
 
