@@ -1,5 +1,5 @@
 """How soon `bfinfra watch` knows of drift, and what it costs at rest: .venv/bin/python benchmarks/watch.py
-[SERVERS ...] [--changes N] [--rest SECONDS] [--cluster | --only-cluster]
+[SERVERS ...] [--changes N] [--rest SECONDS] [--told] [--cluster | --only-cluster]
 (10 and 300 servers, 200 changes, 60 s)
 
 vcsim with so many servers, and with --cluster the kube-apiserver of `script/peers up` as well. One process of
@@ -12,6 +12,7 @@ and objects that go. Every second one takes the one before back. Printed are:
   vcsim how long until its answer arrived: the rest is bfinfra's own.
 - at rest, over --rest seconds: processor as part of one, resident memory, bytes both ways, and requests, with
   everything that is read once a minute; with --changes 0 only that.
+- with --told a relay in front of vcsim tells of each change at once, as a vCenter does (told.py).
 - beside it the same of `bfinfra drift` once a minute, its largest memory, and of `kubectl get --watch`.
 """
 
@@ -37,10 +38,13 @@ from pathlib import Path
 from typing import Any, Self
 
 import kubernetes
+import told
 import vcsims
 from pyVim.connect import Disconnect, SmartConnect
 from pyVmomi import vim
 from vcsims import Vcsim
+
+from bfinfra.backends.vcenter import refs
 
 ROOT = Path(__file__).resolve().parents[1]
 LONGEST = 900  # seconds until a report must come: vcsim takes minutes with 10,000 servers
@@ -225,6 +229,18 @@ def mark(vm: Any, back: bool) -> None:
     settled(vm.ReconfigVM_Task(spec(extraConfig=[value])))
 
 
+PATHS = {
+    "power": "runtime.powerState",
+    "memory": "config.hardware.memoryMB",
+    "processors": "config.hardware.numCPU",
+    "option": 'config.extraConfig["pciPassthru.use64bitMMIO"]',
+    "reservation": "config.memoryReservationLockedToMax",
+    "property": "config.vAppConfig.property",
+    "mark": 'config.extraConfig["bfinfra.mark"]',
+}
+"""What a vCenter names when it tells of each."""
+
+
 def changes(server: Vcsim) -> list[tuple[str, Callable[[Any, bool], None]]]:
     """Each makes drift of a machine, or with True takes it back."""
 
@@ -265,12 +281,16 @@ def session(server: Vcsim) -> Iterator[Any]:
         Disconnect(made)
 
 
-def of_vcsim(servers: int, many: int, rest: float) -> None:
+def of_vcsim(servers: int, many: int, rest: float, *, at_once: bool) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with (
             vcsims.fleet_of(servers, folder) as direct,
-            vcsims.delayed(direct, 0) as (server, delay),
+            told.telling(direct, folder) if at_once else contextlib.nullcontext((direct, None)) as (
+                front,
+                relay,
+            ),
+            vcsims.delayed(front, 0) as (server, delay),
             vcsims.delayed(direct, 0) as (again, other),
         ):
             shutil.copytree(folder / "site", folder / "again")
@@ -284,26 +304,31 @@ def of_vcsim(servers: int, many: int, rest: float) -> None:
                     at_rest(watch, rest, delay)
                 drifts.show()
                 if many:
-                    with session(direct) as si, Answers(lambda: delay.counts()["down"]) as answers:
-                        measured(watch, si, direct, many, answers)
+                    with Answers(lambda: delay.counts()["down"]) as answers:
+                        measured(watch, direct, many, answers, relay)
                     at_rest(watch, min(rest, 60), delay)
 
 
-def measured(watch: Watch, si: Any, server: Vcsim, many: int, answers: Answers) -> None:
+def measured(
+    watch: Watch, server: Vcsim, many: int, answers: Answers, relay: told.Relay | None = None
+) -> None:
     made = changes(server)
     times = {name: Times() for name, _ in made}
-    view = si.content.viewManager.CreateContainerView(si.content.rootFolder, [vim.VirtualMachine], True)
-    machines = view.view
-    for n in range(many // 2):
-        name, change = made[n % len(made)]
-        vm = machines[n * 7919 % len(machines)]
-        address = f"bitfusion_server/{vm.name}"
-        for back in (False, True):
-            change(vm, back)
-            done = time.monotonic()
-            known = watch.until(address, drifted=not back)
-            times[name].ours.append(max(0.0, known - done))
-            times[name].others.append(max(0.0, answers.before(known) - done))
+    with session(server) as si:
+        view = si.content.viewManager.CreateContainerView(si.content.rootFolder, [vim.VirtualMachine], True)
+        machines = view.view
+        for n in range(many // 2):
+            name, change = made[n % len(made)]
+            vm = machines[n * 7919 % len(machines)]
+            address = f"bitfusion_server/{vm.name}"
+            for back in (False, True):
+                change(vm, back)
+                if relay:
+                    relay.tell(refs.moid(vm), PATHS[name], MARKS.get(vm.name, "") if back else "")
+                done = time.monotonic()
+                known = watch.until(address, drifted=not back)
+                times[name].ours.append(max(0.0, known - done))
+                times[name].others.append(max(0.0, answers.before(known) - done))
     table(times, "answer")
 
 
@@ -514,6 +539,7 @@ def main() -> None:
     parser.add_argument("servers", nargs="*", type=int, default=None)
     parser.add_argument("--changes", type=int, default=200)
     parser.add_argument("--rest", type=float, default=60)
+    parser.add_argument("--told", action="store_true")
     parser.add_argument("--cluster", action="store_true")
     parser.add_argument("--only-cluster", action="store_true")
     args = parser.parse_args()
@@ -523,7 +549,7 @@ def main() -> None:
         f"{platform.machine()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}"
     )
     for each in args.servers or ([] if args.only_cluster else [10, 300]):
-        of_vcsim(each, args.changes, args.rest)
+        of_vcsim(each, args.changes, args.rest, at_once=args.told)
     if args.cluster or args.only_cluster:
         of_cluster(args.changes, args.rest)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bfinfra.app.polling import Again, Polling
 from bfinfra.app.wiring import IN_CLUSTERS
+from bfinfra.model.mark import Mark
 
 if TYPE_CHECKING:
     from bfinfra.app.following import Arrivals, Following
@@ -81,10 +82,11 @@ class Looking:
 
     def _may_be_ours(self, change: Change) -> bool:
         """Return whether the change may concern more than the resources that have the object: an object that
-        gets a name or a mark of the site, or whatever is not a machine and comes, goes, or is renamed.
+        gets a name of the site or the mark of another resource, or whatever is not a machine and comes, goes,
+        or is renamed.
         """
         if change.type == VM:
-            return not self._words.isdisjoint(change.words) or any(
-                mark.startswith(MARK) for mark in change.words
-            )
+            marks = {Mark.address_in(word) for word in change.words if word.startswith(MARK)}
+            known = {str(key) for key in self._watched.naming([change.moid])}
+            return not (marks <= known and self._words.isdisjoint(change.words))
         return change.how != "modify" or "name" in change.paths

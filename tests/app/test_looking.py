@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -10,16 +11,21 @@ import pytest
 
 from bfinfra.app.following import Arrivals
 from bfinfra.app.looking import Looking
+from bfinfra.backends.vcenter.changes import Change
 from bfinfra.model.refs import Key
+
+ONE = Key("server", "one")
+OF_ONE, OF_TWO = (frozenset({f"bfinfra:1 site=s address=server/{name}"}) for name in ("one", "two"))
 
 
 class Watched:
-    """Notes what is read. `unread`: what the next looks find unreadable."""
+    """Notes what is read. `unread`: what the next looks find unreadable; `having`: the ids of machines."""
 
     def __init__(self, *unread: frozenset[str]) -> None:
         self.kinds = dict.fromkeys(("cluster", "namespace"), SimpleNamespace(followed=False))
         self.desired, self.observed = SimpleNamespace(wanted={}), SimpleNamespace(states={})
         self.unread, self.read = [*unread], list[object]()
+        self.having: dict[Key, str] = {}
 
     @property
     def unread_kinds(self) -> frozenset[str]:
@@ -28,8 +34,8 @@ class Watched:
     def in_order(self, some: object) -> list[str]:
         return sorted(self.kinds)
 
-    def naming(self, ids: object) -> set[Key]:
-        return set()
+    def naming(self, ids: Iterable[str]) -> set[Key]:
+        return {key for key, moid in self.having.items() if moid in ids}
 
     def look(self, keys: list[Key]) -> frozenset[Key]:
         """What is looked at is gone."""
@@ -81,6 +87,23 @@ def test_a_changed_resource_is_read_alone() -> None:
     key = Key("namespace", "team-a")
     assert looking(watched).at(Arrivals(keys=frozenset({key})))
     assert watched.read == [key, "decided"]
+
+
+@pytest.mark.parametrize(
+    ("change", "read"),
+    [
+        (Change("modify", "VirtualMachine", "vm-1", words=OF_ONE), [ONE, "decided"]),
+        (Change("modify", "VirtualMachine", "vm-1", words=OF_TWO), ["server", "decided"]),
+        (Change("enter", "VirtualMachine", "vm-2", words=OF_ONE), ["server"]),
+        (Change("modify", "VirtualMachine", "vm-2", words=frozenset({"other"})), []),
+    ],
+    ids=["its own mark", "another's mark", "another machine with its mark", "not of the site"],
+)
+def test_all_machines_are_read_where_one_may_have_become_the_sites(change: Change, read: list[Any]) -> None:
+    watched = Watched(frozenset())
+    watched.kinds, watched.having = {"server": SimpleNamespace(followed=True)}, {ONE: "vm-1"}
+    looking(watched).at(Arrivals(changes=(change,)))
+    assert watched.read == read
 
 
 def test_what_is_behind_a_kind_that_can_be_read_again_is_read_before_anything_is_decided() -> None:
