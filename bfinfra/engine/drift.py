@@ -150,13 +150,11 @@ def _of(item: Item, sides: _Sides, before: Collection[str]) -> Iterator[Drifted]
         yield Drifted(key=key, cause=Cause.UNAPPLIED, why="it exists, and the file no longer has it")
     elif item.action is Action.CREATE:
         known = str(key) in before
+        why = "it existed at an earlier check" if known else "it was never applied, or somebody deleted it"
         yield Drifted(
             key=key,
             cause=Cause.VANISHED if known else Cause.MISSING,
-            why=(
-                "it existed at an earlier check" if known else "it was never applied, or somebody deleted it"
-            )
-            + _held(item),
+            why=("it is being deleted" if state is not None else why) + _held(item),
         )
     elif (
         state is None or state.mark is None

@@ -6,7 +6,7 @@ import dataclasses
 import enum
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.errors import Problem, Warned
@@ -15,6 +15,9 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
 from bfinfra.model.step import Disruption, Step
+
+if TYPE_CHECKING:
+    from bfinfra.model.resource import State
 
 
 class Action(enum.StrEnum):
@@ -103,7 +106,7 @@ class Plan:
 
 
 def derive(
-    spec: object | None, state: object | None, steps: Sequence[Step], *, managed: bool = True
+    spec: object | None, state: State | None, steps: Sequence[Step], *, managed: bool = True
 ) -> Action:
     """The action that these steps amount to."""
     if any(step.disruption is Disruption.REPLACE for step in steps):
@@ -112,7 +115,7 @@ def derive(
         return Action.DELETE if steps else Action.KEEP
     if not steps:
         return Action.KEEP if managed else Action.READ
-    return Action.CREATE if state is None else Action.UPDATE
+    return Action.CREATE if state is None or state.going else Action.UPDATE
 
 
 JSON_NAMES = {"Commit": "Seal", "WriteRecord": "Note"}

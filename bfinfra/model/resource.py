@@ -115,6 +115,8 @@ class State:
     """None: it exists without anybody's mark."""
     contents: tuple[str, ...] = ()
     """Objects of others inside of it, which a deletion would delete too."""
+    going: bool = False
+    """Its server is deleting it."""
     copy: str = ""
     """What it was copied from, in words, if somebody copied an object of bfinfra with its mark; else "". A
     copy has no owner.

@@ -61,7 +61,7 @@ class Tank(kind.Kind[Spec, State]):
             return (Paint(),) if state else ()
         if spec.litres > 100:
             raise Refusal("too large", field="litres")
-        if state is None:
+        if state is None or state.going:
             return (Paint(changes=compare.differences(None, spec.applied())),)
         world = [
             Change(f, now, wanted)
@@ -161,6 +161,13 @@ def test_where_the_file_of_then_can_no_longer_be_judged_its_fields_count_as_the_
 def test_what_is_not_there_alarms_whether_it_was_known_or_not(before, cause):
     (one,) = checked(Spec(), None, before).alarming
     assert (one.cause, one.field) == (cause, "")
+
+
+@pytest.mark.parametrize(("before", "cause"), [((), Cause.MISSING), (("tank/one",), Cause.VANISHED)])
+def test_of_what_is_being_deleted_nothing_else_is_said(before, cause):
+    going = replace(tank(Spec(labels={"a": "b"}), labels={"a": "c"}), going=True)
+    (one,) = checked(Spec(labels={"a": "b"}), going, before).alarming
+    assert (one.cause, one.field, one.why) == (cause, "", "it is being deleted")
 
 
 def test_what_left_the_file_and_still_exists_is_not_applied():

@@ -97,7 +97,6 @@ class State(resource.State):
     namespace: str
     labels: Mapping[str, str] = field(default_factory=dict)
     home: Endpoint
-    going: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -65,10 +65,11 @@ def context(namespace: Any = None, facts: Any = None) -> PlanContext:
     return PlanContext(MARK, {"namespace": need}, facts=facts or TanzuClusterFacts({"cnasg": OFFER}))
 
 
-def existing(spec: Spec, phase: str = "running", **body: Any) -> State:
+def existing(spec: Spec, phase: str = "running", *, going: bool = False, **body: Any) -> State:
     sent = forms.manifest("cluster-01", "cnasg", spec, {})["spec"]
     filled = {**sent, "distribution": {"version": spec.version, "fullVersion": FULL}, **body}
-    return State(mark=MARK.committed(spec.applied()), namespace="cnasg", phase=phase, body=filled, home=HOME)
+    mark = MARK.committed(spec.applied())
+    return State(mark=mark, namespace="cnasg", phase=phase, body=filled, home=HOME, going=going)
 
 
 def steps(spec: Spec | None, state: State | None, **how: Any):
@@ -434,7 +435,7 @@ def test_another_namespace_means_making_it_anew():
 def test_deleting_and_waiting_until_it_is_gone():
     (step,) = steps(None, existing(written()))
     assert isinstance(step, Delete)
-    assert steps(None, existing(written(), phase="deleting")) == ()
+    assert steps(None, existing(written(), going=True)) == ()
     assert steps(None, None) == ()
 
 

@@ -48,7 +48,6 @@ class State(resource.State):
     """The pod that finds no node or can't start, and why."""
     ran: bool = True
     """Whether any of its containers has ever started; True if that isn't known."""
-    going: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

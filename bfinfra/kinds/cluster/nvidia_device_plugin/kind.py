@@ -59,7 +59,6 @@ class State(resource.State):
     registry_credential: Annotated[str, Ref("registry_credential")] | None = None
     home: Endpoint
     live: Live = field(repr=False)
-    going: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,7 +54,6 @@ class State(resource.State):
     body: Fields
     uid: str
     home: Endpoint
-    going: bool = False
     conditions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Type → status, and why."""
     power: str = ""

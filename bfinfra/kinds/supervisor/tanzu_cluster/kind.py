@@ -173,14 +173,14 @@ class TanzuCluster(kind.Kind[Spec, State]):
         if spec is None:
             return (
                 ()
-                if state is None or state.phase == "deleting"
+                if state is None or state.going
                 else (Delete(name=name, namespace=state.namespace, home=state.home, api=state.api),)
             )
         if state is not None and state.namespace != spec.namespace:
             moved = (Change("namespace", state.namespace, spec.namespace),)
             going = Move(name=name, namespace=state.namespace, home=state.home, api=state.api, changes=moved)
             found: Sequence[Step] = (going, decide.create(name, spec, context))
-        elif state is None or state.phase == "deleting":
+        elif state is None or state.going:
             found = (decide.create(name, spec, context),)
         else:
             found = decide.update(name, spec, state, context)

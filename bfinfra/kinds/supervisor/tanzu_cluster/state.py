@@ -97,6 +97,7 @@ def of(obj: Fields, api: str, cluster: Cluster) -> State:
         registries=_registries((mark.applied if mark else None) or {}),
         namespace=cluster.key.name,
         phase=phase,
+        going=phase == "deleting",
         api=api,
         body=obj.get("spec") or {},
         home=cluster.endpoint,

@@ -56,7 +56,6 @@ class State(resource.State):
     install: Fields
     config: Fields | None = None
     config_mark: str = ""
-    going: bool = False
     missing: str = ""
     metadata: Fields = field(default_factory=dict)
 

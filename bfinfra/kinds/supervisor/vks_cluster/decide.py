@@ -26,7 +26,7 @@ COUNTS = ("count", "autoscale", "protect")
 
 def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
     """Create, update by server-side apply, move by deleting first, delete."""
-    if state is not None and not state.deleting and (spec is None or state.namespace != spec.namespace):
+    if state is not None and not state.going and (spec is None or state.namespace != spec.namespace):
         if spec is None:
             return (Delete(name=name, namespace=state.namespace, home=state.home, api=state.api),)
         moved = (Change("namespace", state.namespace, spec.namespace),)
@@ -34,7 +34,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
         return (going, _create(name, spec, context))
     if spec is None:
         return ()
-    if state is None or state.deleting:
+    if state is None or state.going:
         return (_create(name, spec, context),)
     return _update(name, spec, state, context)
 

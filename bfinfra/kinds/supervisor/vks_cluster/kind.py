@@ -303,7 +303,7 @@ def _moves(spec: Spec, live: State | None) -> bool:
         live is None
         or live.mark is None
         or live.mark.applied != spec.applied()
-        or (not live.deleting and bool(drifted(spec, live)))
+        or (not live.going and bool(drifted(spec, live)))
     )
 
 

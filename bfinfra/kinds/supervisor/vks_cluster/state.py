@@ -57,7 +57,6 @@ class State(resource.State):
     api: str = form.V1BETA2
     body: Fields
     home: Endpoint
-    deleting: bool = False
     current: bool = True
     """Whether its controllers have seen what was written last."""
     conditions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -88,7 +87,7 @@ class State(resource.State):
 
     def missing(self, spec: Spec | None = None) -> str:
         """Return what the last change still waits for; "" where it is complete."""
-        if self.deleting:
+        if self.going:
             return "deleting"
         if not self.current:
             return "accepted"
@@ -151,7 +150,7 @@ def of(obj: Fields, api: str, cluster: Cluster) -> State:
         api=api,
         body=at(obj, "spec"),
         home=cluster.endpoint,
-        deleting=bool(metadata.get("deletionTimestamp")),
+        going=bool(metadata.get("deletionTimestamp")),
         current=isinstance(observed, int) and isinstance(written, int) and observed >= written,
         conditions=conditions,
         counts=counts or None,
