@@ -32,11 +32,12 @@ INTERVAL = 60.0  # seconds between two reads of what no server reports
 @dataclass(frozen=True)
 class WatchOptions:
     """`interval`: seconds between two reads of what no server reports; `once_settled`: end after the first
-    report.
+    report; `own_process`: nothing else runs in this process.
     """
 
     interval: float = INTERVAL
     once_settled: bool = False
+    own_process: bool = False
 
 
 def watch(
@@ -102,7 +103,7 @@ def _followed(
             watched = Watched.of(site, desired, observed, bound.kinds, context.retry)
             looking = Looking(watched, bound.backends.clusters, follows, options.interval)
             looking.start()
-            heap.give_back()
+            heap.settle(own_process=options.own_process)
             writers: dict[tuple[str, str], Drifted] = {}
             away: dict[tuple[str, str], Gap] = {}
             reported = time.monotonic()

@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     site, run_context = context.load(args)
     context.serve(args.stop)
     listeners = _listeners(args, site, run_context, screen)
-    options = WatchOptions(args.interval or INTERVAL, args.once_settled)
+    options = WatchOptions(args.interval or INTERVAL, args.once_settled, own_process=True)
     try:
         last = watch(site, listeners, options=options, context=_beating(run_context, listeners))
     finally:
