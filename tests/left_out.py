@@ -65,6 +65,7 @@ def pytest_addoption(parser: Any) -> None:
 
 
 def pytest_configure(config: Any) -> None:
+    _share(config)  # a mistake in it is told before there are workers
     for line in (
         "peers: needs the real peers of script/peers; runs with --peers",
         "packages: a peer that comes from Debian's packages (sshd, systemd, rpm, Chromium); runs with --peers",

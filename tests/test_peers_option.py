@@ -106,6 +106,12 @@ def test_to_judge_the_backends_live_and_no_peers_up_is_refused_before_anything_r
     )
 
 
+def test_a_share_that_is_none_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    found = run("--share", "11/10", "-n", "1", PEERS_DIR=str(tmp_path))
+    assert (found.returncode, found.stdout) == (4, "")
+    assert found.stderr == "ERROR: --share 11/10: expected K/N, such as 2/6, K of 1 to N\n\n"
+
+
 def test_somebodys_own_kubeconfig_is_never_taken_for_a_peer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -280,11 +280,11 @@ def positive(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """A time such as 30m, in seconds."""
+    """A time such as 30m, in seconds; more than none."""
     number, unit = text[:-1], text[-1:]
-    if text.isdecimal():
+    if text.isdecimal() and int(text):
         raise argparse.ArgumentTypeError(f"{text} has no unit: write {text}s, {text}m or {text}h")
-    if not number.isdecimal() or unit not in "smh":
+    if not number.isdecimal() or unit not in "smh" or not int(number):
         raise argparse.ArgumentTypeError(f"expected a time such as 90s, 30m or 2h, not {text!r}")
     return float(int(number) * {"s": 1, "m": 60, "h": 3600}[unit])
 

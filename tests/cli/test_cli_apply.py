@@ -240,6 +240,12 @@ def test_a_deadline_has_a_unit(site, capsys):
     assert "30 has no unit: write 30s, 30m or 30h" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("none", ["0", "0s", "00m"])
+def test_no_time_is_not_taken_for_the_default(site, capsys, none):
+    assert main(["apply", "--deadline", none, site]) == 1
+    assert f"expected a time such as 90s, 30m or 2h, not '{none}'" in capsys.readouterr().err
+
+
 def test_typing_yes_goes_on(site, world, types, capsys):
     types("yes")
     made = world(CREATE)
