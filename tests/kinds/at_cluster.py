@@ -26,6 +26,8 @@ from bfinfra.sandbox.kubernetes.guest import RunningCluster
 from bfinfra.sandbox.kubernetes.objects import name_of
 
 QUICK = RetryPolicy(attempts=5, lasts=0, pause=0.01, longest=0.05)
+PATIENT = RetryPolicy(lasts=30)
+"""For a real cluster, in which other tests' definitions come and go."""
 LONG = 120  # seconds that a resource may take: only a machine that does much else needs more than one
 
 
@@ -84,9 +86,10 @@ class Site:
                 every_delete=True, every_disruption=True, delete=frozenset(item.key for item in plan.items)
             )
 
-        options = Options(retry=QUICK, deadline=deadline)
+        retry = QUICK if self._running else PATIENT
+        options = Options(retry=retry, deadline=deadline)
         return bfinfra.apply(
-            self._load(), approve=every, options=options, context=bfinfra.RunContext(retry=QUICK), **how
+            self._load(), approve=every, options=options, context=bfinfra.RunContext(retry=retry), **how
         )
 
     def applied(self, **how: Any) -> Outcome:

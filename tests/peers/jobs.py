@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ LABEL = "app.kubernetes.io/managed-by=bfinfra-operator"
 
 @dataclass
 class Kubelet:
-    """Runs each pod of a namespace once. kwok says that it started and ended; the rest is done here."""
+    """Runs each pod of a namespace once. kwok says that it started; the rest is done here."""
 
     peers: Peers
     namespace: str
@@ -28,12 +29,12 @@ class Kubelet:
     ran: dict[str, Any] = field(default_factory=dict)
 
     def step(self) -> None:
-        """Run whatever pod has ended as far as kwok is concerned, and was not run here yet."""
+        """Run whatever pod has started as far as kwok is concerned, and was not run here yet."""
         for pod in json.loads(
             self.peers.kubectl("get", "pods", "-n", self.namespace, "-l", LABEL, "-o", "json")
         )["items"]:
             name = pod["metadata"]["name"]
-            if name not in self.ran and pod.get("status", {}).get("phase") == "Succeeded":
+            if name not in self.ran and pod.get("status", {}).get("phase") == "Running":
                 self.ran[name] = pod
                 self._say(pod, self._run(pod))
 
@@ -109,12 +110,18 @@ class Kubelet:
     def _say(self, pod: dict[str, Any], ended: tuple[int, str]) -> None:
         status = dict(pod["status"]["containerStatuses"][0])
         terminated = {
-            **status["state"].get("terminated", {}),
+            "finishedAt": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "exitCode": ended[0],
             "reason": "Completed" if ended[0] == 0 else "Error",
             "message": ended[1],
         }
-        body = {"status": {"containerStatuses": [{**status, "state": {"terminated": terminated}}]}}
+        end = {
+            **status,
+            "ready": False,
+            "started": False,
+            "state": {"running": None, "terminated": terminated},
+        }
+        body = {"status": {"phase": "Succeeded", "containerStatuses": [end]}}
         self.peers.kubectl(
             "patch",
             "pod",

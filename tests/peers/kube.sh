@@ -162,10 +162,11 @@ up() {
     spawn kube-scheduler "$KUBE_BIN/kube-scheduler" --kubeconfig "$KUBE_DIR/scheduler.kubeconfig" --leader-elect=false --secure-port 0 --profiling=false
   fi
   if has kwok; then
-    # kwok refuses to start without Stages; its own module carries the "fast" ones (node Ready, pod Running/Completed/deleted)
+    # kwok refuses to start without Stages; its own module carries the "fast" ones (node Ready, pod Running/Completed/deleted); pods of the operator's Jobs are run by tests/peers/jobs.py, which says when they end
     local kd; kd=$(cd / && go mod download -json sigs.k8s.io/kwok@v$KWOK | python3 -c 'import json,sys;print(json.load(sys.stdin)["Dir"])')/kustomize/stage
     cat "$kd"/node/fast/node-initialize.yaml <(echo ---) "$kd"/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml <(echo ---) \
-        "$kd"/pod/fast/pod-ready.yaml <(echo ---) "$kd"/pod/fast/pod-complete.yaml <(echo ---) "$kd"/pod/fast/pod-delete.yaml > "$KUBE_DIR/kwok-stages.yaml"
+        "$kd"/pod/fast/pod-ready.yaml <(echo ---) <(sed "s/^    matchExpressions:/&\n    - {key: '.metadata.namespace | select(startswith(\"operator-t\"))', operator: DoesNotExist}/" "$kd"/pod/fast/pod-complete.yaml) \
+        <(echo ---) "$kd"/pod/fast/pod-delete.yaml > "$KUBE_DIR/kwok-stages.yaml"
     spawn kwok "$KUBE_BIN/kwok" --kubeconfig "$KUBE_DIR/admin.kubeconfig" --config "$KUBE_DIR/kwok-stages.yaml" \
       --manage-all-nodes --node-lease-duration-seconds 40 --server-address "127.0.0.1:$(freeport)"
     for i in $(seq "$KUBE_NODES"); do

@@ -199,14 +199,14 @@ def metrics(port: int) -> dict[tuple[str, ...], float]:
     }
 
 
-@pytest.fixture(scope="module")
-def crd(peers: Peers) -> None:
+@pytest.fixture
+def crd(peers: Peers, alone: None) -> None:
     peers.kubectl("apply", "-f", str(ROOT / "deploy/operator/crd.yaml"))
     peers.established("sites.bfinfra.io")
 
 
 @pytest.fixture
-def desk(peers: Peers, crd: None, alone: None, tmp_path: Path) -> Iterator[Desk]:
+def desk(peers: Peers, crd: None, tmp_path: Path) -> Iterator[Desk]:
     space = f"operator-t{secrets.token_hex(3)}"  # kustomize takes a suffix such as -12e345 for a number
     overlay = tmp_path / "overlay"
     overlay.mkdir()
