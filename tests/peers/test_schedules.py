@@ -90,7 +90,7 @@ def test_a_shell_runs_the_line_of_the_crontab(folder: Path, capsys: pytest.Captu
         subprocess.run(["/bin/sh", "-c", command], env=env, capture_output=True, text=True, check=False)
         for _ in range(2)
     )
-    assert (first.returncode, second.returncode) == (2, 2), first.stderr
+    assert (first.returncode, second.returncode) == (2, 2), first.stderr + second.stderr
     assert "namespace/never-made does not exist" in first.stdout
     assert second.stdout == ""  # what lasts is no mail
 
