@@ -96,7 +96,8 @@ class Journal:
         """
         with self._syncing:
             if self._safe < written:
-                upto = self._written
+                with self._writing:  # a line is not in the file and uncounted
+                    upto = self._written
                 os.fdatasync(self._file)
                 self._safe = upto
 

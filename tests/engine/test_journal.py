@@ -129,7 +129,4 @@ def test_steps_that_begin_at_once_share_the_wait_for_the_disk(monkeypatch: pytes
     for each in began:
         each.join(60)
     log.close()
-    assert synced[:2] == [1, 9], (
-        "the second one is for all that were written while the first one was under way"
-    )
-    assert len(synced) <= 3  # who wrote last may come to the second one too late
+    assert synced == [1, 9], "the second one is for all that were written while the first one was under way"
