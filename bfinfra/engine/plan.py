@@ -19,7 +19,7 @@ from bfinfra.model.kind import Source
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Specs
 from bfinfra.model.partial import Partial
-from bfinfra.model.plan import Action, Item, Plan, derive
+from bfinfra.model.plan import Action, Item, Plan, derive, made_or_changed
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.resource import State
@@ -192,7 +192,7 @@ def _awaiting(
         return Item(
             key, derive(desired.wanted.get(key), state, awaited.steps, managed=managed), awaited.steps
         )
-    return Item(key, Action.READ if not managed else Action.CREATE if state is None else Action.UPDATE)
+    return Item(key, made_or_changed(state) if managed else Action.READ)
 
 
 def _follows(item: Item, spec: Any, state: Any) -> frozenset[str]:

@@ -115,6 +115,11 @@ def derive(
         return Action.DELETE if steps else Action.KEEP
     if not steps:
         return Action.KEEP if managed else Action.READ
+    return made_or_changed(state)
+
+
+def made_or_changed(state: State | None) -> Action:
+    """The action on a resource that is to be as the file says, and is not."""
     return Action.CREATE if state is None or state.going else Action.UPDATE
 
 
