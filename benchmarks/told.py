@@ -16,20 +16,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from xml.sax.saxutils import escape
 
+from pyVmomi.SoapAdapter import SOAP_END, SOAP_START, XML_HEADER
 from vcsims import Vcsim
 
 from bfinfra.backends import tls
 from bfinfra.sandbox.pki import Pki
 
-ANSWER = (
-    '<?xml version="1.0" encoding="UTF-8"?>\n<soapenv:Envelope '
-    'xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/" xmlns:xsd="http://www.w3.org/2001/XMLSchema" '
-    'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><soapenv:Body>'
-    '<WaitForUpdatesExResponse xmlns="urn:vim25">{}</WaitForUpdatesExResponse></soapenv:Body>'
-    "</soapenv:Envelope>"
-)
+ANSWER = f'{XML_HEADER}\n{SOAP_START}<WaitForUpdatesExResponse xmlns="urn:vim25">{{}}</WaitForUpdatesExResponse>{SOAP_END}'
 UPDATE = (
     '<returnval><version>{version}</version><filterSet><filter type="PropertyFilter">{filter}</filter>'
     '<objectSet><kind>modify</kind><obj type="VirtualMachine">{moid}</obj><changeSet><name>{path}</name>'
@@ -43,45 +39,39 @@ class Relay:
 
     def __init__(self, server: Vcsim) -> None:
         self.host, _, self.port = server.direct.rpartition(":")
-        self.news = threading.Condition()
-        self.told: list[str] = []
+        self.told: SimpleQueue[str] = SimpleQueue()
         self.version = self.filter = ""
+        self.followed = False
 
     def tell(self, moid: str, path: str, value: str) -> None:
         """Of a machine that has changed."""
-        with self.news:
-            self.told.append(
-                UPDATE.format(
-                    version=self.version,
-                    filter=self.filter,
-                    moid=moid,
-                    path=escape(path),
-                    value=escape(value),
-                )
+        self.told.put(
+            UPDATE.format(
+                version=self.version, filter=self.filter, moid=moid, path=escape(path), value=escape(value)
             )
-            self.news.notify_all()
+        )
 
     def next(self, seconds: float) -> str:
         """The next change, or "" after so many seconds."""
-        with self.news:
-            self.news.wait_for(lambda: self.told, seconds)
-            return self.told.pop(0) if self.told else ""
+        try:
+            return self.told.get(timeout=seconds)
+        except Empty:
+            return ""
 
-    def whole(self, answer: str) -> bool:
-        """Keep what a collector's first answers say: its version, and the filter that has machines. Return
-        whether it was the last of them.
+    def began(self, answer: str) -> None:
+        """Keep what a collector's first answers say: its version, the filter that has machines, and whether
+        it was the last of them.
         """
         for each in answer.split("<filterSet>")[1:]:
             if '"VirtualMachine"' in each and not self.filter:
                 self.filter = re.findall(r"<filter[^>]*>([^<]*)</filter>", each)[0]
         self.version = re.findall(r"<version>([^<]*)</version>", answer)[0]
-        return "<truncated>true</truncated>" not in answer
+        self.followed = "<truncated>true</truncated>" not in answer
 
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     relay: Relay
-    following = False
 
     def setup(self) -> None:
         super().setup()
@@ -99,7 +89,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         waits = b"<WaitForUpdatesEx" in body
-        if waits and type(self).following and b"<version></version>" not in body:
+        if waits and self.relay.followed and b"<version></version>" not in body:
             (seconds,) = re.findall(rb"<maxWaitSeconds>(\d+)<", body)
             self.say(200, {"content-type": "text/xml"}, ANSWER.format(self.relay.next(int(seconds))).encode())
             return
@@ -108,7 +98,7 @@ class Handler(BaseHTTPRequestHandler):
         answer = self.server_side.getresponse()
         data = answer.read()
         if waits:
-            type(self).following = self.relay.whole(data.decode())
+            self.relay.began(data.decode())
         self.say(answer.status, dict(answer.getheaders()), data)
 
     def do_GET(self) -> None:

@@ -309,9 +309,7 @@ def of_vcsim(servers: int, many: int, rest: float, *, at_once: bool) -> None:
                     at_rest(watch, min(rest, 60), delay)
 
 
-def measured(
-    watch: Watch, server: Vcsim, many: int, answers: Answers, relay: told.Relay | None = None
-) -> None:
+def measured(watch: Watch, server: Vcsim, many: int, answers: Answers, relay: told.Relay | None) -> None:
     made = changes(server)
     times = {name: Times() for name, _ in made}
     with session(server) as si:
