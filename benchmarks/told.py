@@ -25,7 +25,10 @@ from vcsims import Vcsim
 from bfinfra.backends import tls
 from bfinfra.sandbox.pki import Pki
 
-ANSWER = f'{XML_HEADER}\n{SOAP_START}<WaitForUpdatesExResponse xmlns="urn:vim25">{{}}</WaitForUpdatesExResponse>{SOAP_END}'
+ANSWER = (
+    f'{XML_HEADER}\n{SOAP_START}<WaitForUpdatesExResponse xmlns="urn:vim25">{{}}'
+    f"</WaitForUpdatesExResponse>{SOAP_END}"
+)
 UPDATE = (
     '<returnval><version>{version}</version><filterSet><filter type="PropertyFilter">{filter}</filter>'
     '<objectSet><kind>modify</kind><obj type="VirtualMachine">{moid}</obj><changeSet><name>{path}</name>'

@@ -96,7 +96,7 @@ class Journal:
         """
         with self._syncing:
             if self._safe < written:
-                with self._writing:  # a line is not in the file and uncounted
+                with self._writing:  # else a line in the file may not be counted yet
                     upto = self._written
                 os.fdatasync(self._file)
                 self._safe = upto
