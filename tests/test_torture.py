@@ -4,6 +4,8 @@ anew and the others stay.
 
 from __future__ import annotations
 
+import re
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -65,6 +67,17 @@ def test_a_section_replaces_its_own_and_no_other(tmp_path: Path) -> None:
 def test_the_seed_alone_decides_what_is_drawn(tmp_path: Path) -> None:
     drawn = [Effort(True, seed, tmp_path).some(range(1000), 5) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_a_section_names_the_commit_that_was_tried(tmp_path: Path) -> None:
+    file = tmp_path / "page.md"
+    page.write(page.Ran("a", "a", 0, 0, [Count("x", 1)]), ["a"], file)
+    head = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=True
+    )
+    written = re.search(r", commit ([0-9a-f]{8,})\+?, 0 s", file.read_text())
+    assert written is not None
+    assert head.stdout.startswith(written[1])
 
 
 def test_lines_of_a_section_can_be_made_anew(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,7 +72,19 @@ def made(ran: Ran) -> str:
         *(["--seconds", str(ran.lasts)] if ran.lasts else []),
     ]
     command = " ".join(["script/torture", ran.part, *words, "--seed", str(ran.seed)])
-    return f"`{command}`, {when}, {ran.seconds:.0f} s; {machine}."
+    return f"`{command}`, {when}, commit {commit()}, {ran.seconds:.0f} s; {machine}."
+
+
+def commit() -> str:
+    """The commit that was tried; with `+` where files differ from it."""
+    told = subprocess.run(
+        ["git", "describe", "--always", "--dirty=+", "--abbrev=8", "--exclude=*"],
+        cwd=PAGE.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return told.stdout.strip() or "unknown"
 
 
 def figures(count: Count) -> str:
