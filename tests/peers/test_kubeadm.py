@@ -180,8 +180,9 @@ def test_a_cluster_comes_stays_and_goes_and_one_worker_fails_at_first(
         yaml.safe_dump({"site": "by-kubeadm", "linux_host": hosts, "kubeadm_cluster": {"rdg": cluster}})
     )
     assert endings_of(site) == "done"
-    assert "drain machine-2 --ignore-daemonsets --delete-emptydir-data --force --timeout 300s" in first.read(
-        "/var/lib/kubectl.calls"
+    assert (
+        "drain --ignore-daemonsets --delete-emptydir-data --force --timeout 300s -- machine-2"
+        in first.read("/var/lib/kubectl.calls")
     )
     assert endings_of(site, destroy=True) == "done"
     assert [own(each, *BY_KUBEADM) for each in real] == before

@@ -165,7 +165,9 @@ def test_two_roles_at_once_on_one_machine_each_record_the_packages_that_they_bro
             "record": f"/var/lib/bfinfra-{name}",
             "form": "deb",
             "install": True,
-            "packages": [str(sandbox.files / brought[name])],
+            "packages": [
+                {"source": sandbox.files / brought[name], "dest": f"/var/cache/bfinfra/{brought[name]}"}
+            ],
             "package": "",
             "package_sha256": "ab",
             "program": f"/usr/bin/{name}",

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import field
@@ -16,6 +17,7 @@ from uuid import uuid4
 
 from bfinfra.backends.ansible import folder, programs
 from bfinfra.backends.ansible.connection import DESTINATION
+from bfinfra.backends.ansible.inert import OWN_PASSWORD, PASSWORDS, SECRETS, inert
 from bfinfra.model.errors import BfinfraError, Busy, Problem, Rejected
 from bfinfra.model.extras import missing
 from bfinfra.model.records import dataclass
@@ -33,7 +35,6 @@ _HERE = Path(__file__).parents[2]
 ROLES = next(path for path in (_HERE / "playbooks/roles", _HERE.parent / "playbooks/roles") if path.is_dir())
 """The roles, installed beside the package or in a checkout."""
 AT_ONCE = 16  # machines
-SECRETS = "bfinfra_secrets"  # the variable with a role's secrets
 LOCKED = re.compile(
     (
         r"Could not get lock|Unable to (acquire|lock)|is another process using it|waiting for the "
@@ -88,16 +89,20 @@ def play(
         }
     )
     if there:
+        received.names = {f"m{number:04}": machine.name for number, machine in enumerate(there)}
         _run(wanted, there, home / uuid4().hex[:8], received, check=check)
     changed = {machine.name: received.changed.get(machine.name, 0) for machine in connections}
     return Played(wanted.role, changed, dict(received.failed), received.answers)
 
 
 class _Received:
-    """Sorts the events of a run by machine."""
+    """Sorts the events of a run by machine. `names`: of the machines, by those that Ansible knows them by: in
+    its inventory `all` is a group and `[1:9]` a range.
+    """
 
     def __init__(self, failed: dict[str, str]) -> None:
         self.failed = failed
+        self.names: Mapping[str, str] = {}
         self.changed: dict[str, int] = {}
         self.answers: dict[str, dict[str, Mapping[str, Any]]] = {}
         self.ended = False
@@ -106,7 +111,8 @@ class _Received:
     def take(self, event: Mapping[str, Any]) -> bool:
         """The handler for ansible-runner; False: it need not write a file for the event."""
         data = event.get("event_data") or {}
-        result, name, task = data.get("res") or {}, str(data.get("host") or ""), str(data.get("task") or "")
+        result, task = data.get("res") or {}, str(data.get("task") or "")
+        name = self.names.get(str(data.get("host") or ""), "")
         match event.get("event"):
             case "runner_on_ok":
                 self.answers.setdefault(name, {})[task] = result
@@ -115,7 +121,10 @@ class _Received:
             case "runner_on_unreachable":
                 self.failed.setdefault(name, f"it can't be reached: {_words(result)}")
             case "playbook_on_stats":
-                self.ended, self.changed = True, dict(data.get("changed") or {})
+                self.ended, changed = True, data.get("changed") or {}
+                self.changed = {name: changed.get(alias, 0) for alias, name in self.names.items()}
+                for alias in self.names.keys() - (data.get("processed") or {}).keys():
+                    self.failed.setdefault(self.names[alias], "Ansible left it out")
             case "error" | "verbose" | "warning":
                 self.words.append(str(event.get("stdout") or ""))
         return False
@@ -125,7 +134,11 @@ def _words(result: Mapping[str, object]) -> str:
     """Ansible's own message, and the command's output."""
     if "censored" in result:
         return "its output is hidden, as it may contain secrets"
-    parts = [str(result.get(name) or "").strip() for name in ("msg", "stderr", "stdout")]
+    items = result.get("results")
+    failed = (
+        next((each for each in items if each.get("failed")), result) if isinstance(items, list) else result
+    )
+    parts = [str(failed.get(name) or "").strip() for name in ("msg", "stderr", "stdout")]
     return programs.excerpt("\n".join(dict.fromkeys(part for part in parts if part))) or "it gives no reason"
 
 
@@ -134,12 +147,14 @@ def _run(
 ) -> None:
     place.mkdir(mode=0o700)
     (modules := place.with_name("modules")).mkdir(mode=0o700, exist_ok=True)
-    for name, content in _files(wanted, there):
+    hand = _Handed(place / "handed")
+    texts = json.dumps(_secrets(wanted, there, received.names, hand)).encode()
+    for name, content in _files(wanted, there, received.names, hand):
         path = place / name
         path.parent.mkdir(mode=0o700, exist_ok=True)
         path.write_text(content)
-    with folder.handed(place / "secrets", json.dumps(_secrets(wanted, there)).encode()) as secrets:
-        cmdline = f"-e @{secrets}" + (" --check --diff" if check else "")
+    with folder.handed(place / "secrets", texts) as secrets:
+        cmdline = f"-e {shlex.quote(f'@{secrets}')}" + (" --check --diff" if check else "")
         runner = ansible_runner.interface.init_runner(
             private_data_dir=str(place),
             playbook="play.json",
@@ -183,11 +198,30 @@ def _run(
         )
 
 
-def _files(wanted: Play, there: Mapping[LinuxMachine, Connection]) -> Iterator[tuple[str, str]]:
-    """The files of the run's folder, without secrets."""
+class _Handed:
+    """The files that a play takes along, under neutral names: Ansible expands `~` and `$` in a path."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self._links: dict[Path, str] = {}
+
+    def __call__(self, file: Path) -> str:
+        """The link's path."""
+        if file not in self._links:
+            self._place.mkdir(mode=0o700, exist_ok=True)
+            link = self._place / f"f{len(self._links)}"
+            link.symlink_to(file.absolute())
+            self._links[file] = str(link)
+        return self._links[file]
+
+
+def _files(
+    wanted: Play, there: Mapping[LinuxMachine, Connection], names: Mapping[str, str], hand: _Handed
+) -> Iterator[tuple[str, str]]:
+    """The files of the run's folder, without secrets. `names`: of the machines in the inventory."""
     hosts = {
-        machine.name: {**_variables(machine, connection), **wanted.machines[machine]}
-        for machine, connection in there.items()
+        alias: _variables(machine, there[machine], wanted, hand)
+        for alias, machine in zip(names, there, strict=True)
     }
     yield "inventory/hosts.json", json.dumps({"all": {"hosts": hosts}})
     tasks = [
@@ -203,23 +237,32 @@ def _files(wanted: Play, there: Mapping[LinuxMachine, Connection]) -> Iterator[t
     )  # by itself it waits a thousandth of a second, which keeps a processor busy
 
 
-def _variables(machine: LinuxMachine, connection: Connection) -> dict[str, Any]:
-    found = {
+def _variables(
+    machine: LinuxMachine, connection: Connection, wanted: Play, hand: _Handed
+) -> dict[str, object]:
+    own = {
         "ansible_host": DESTINATION,
         "ansible_user": machine.user,
         "ansible_ssh_common_args": connection.for_ansible(),
         "ansible_python_interpreter": machine.python,
         "ansible_become": machine.root and machine.user != "root",
     }
-    if machine.sudo_password:
-        found["ansible_become_password"] = f"{{{{ bfinfra_sudo[{json.dumps(machine.name)}] }}}}"
-    return found
+    found: dict[str, object] = inert(
+        {**wanted.machines[machine], **own}, f"{wanted.role} on {machine.name}: ", hand
+    )
+    return found | ({"ansible_become_password": OWN_PASSWORD} if machine.sudo_password else {})
 
 
-def _secrets(wanted: Play, there: Mapping[LinuxMachine, Connection]) -> dict[str, Any]:
-    sudo = {machine.name: machine.sudo_password.reveal() for machine in there if machine.sudo_password}
+def _secrets(
+    wanted: Play, there: Mapping[LinuxMachine, Connection], names: Mapping[str, str], hand: _Handed
+) -> dict[str, object]:
     given = {name: secret.reveal() for name, secret in wanted.secrets.items()}
-    return {SECRETS: {**wanted.texts, **given}, "bfinfra_sudo": sudo}
+    sudo = {
+        alias: inert(machine.sudo_password.reveal(), f"{machine.name}: sudo_password", hand)
+        for alias, machine in zip(names, there, strict=True)
+        if machine.sudo_password
+    }
+    return {SECRETS: inert({**wanted.texts, **given}, f"{wanted.role}: {SECRETS}.", hand), PASSWORDS: sudo}
 
 
 def _settings(place: Path, roles: Path) -> dict[str, str]:
@@ -243,5 +286,6 @@ def _settings(place: Path, roles: Path) -> dict[str, str]:
         "ANSIBLE_SSH_RETRIES": "0",
         "ANSIBLE_NO_TARGET_SYSLOG": "True",
         "ANSIBLE_GATHERING": "explicit",
+        "ANSIBLE_INJECT_FACT_VARS": "False",  # a machine's answer would replace a role's variable
         "ANSIBLE_TIMEOUT": "30",
     }

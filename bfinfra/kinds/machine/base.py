@@ -6,11 +6,13 @@ role.
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Protocol, TypeVar
 
 from bfinfra.kinds.linux import HOST, Answers, Commands, ask, first_word, machines
@@ -34,6 +36,10 @@ if TYPE_CHECKING:
 
 FOLDER = "/var/lib/bfinfra"
 """The folder of the records on a machine."""
+CACHE = "/var/cache/bfinfra"
+"""The folder of packages and archives on a machine."""
+PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+~%:=@()-]{0,199}")
+"""A file's name that a record, a list of paths and a package manager take as it is."""
 
 
 class Marked(Protocol):
@@ -342,6 +348,21 @@ def text_of(answers: Answers, title: str) -> str | None:
     """The output of a command; None if it failed or was not run."""
     answer = answers.get(title)
     return answer.text if answer is not None and answer.ok else None
+
+
+def sent_name(file: str) -> str:
+    """The name on a machine of a file that is sent there: its own if that is plain, else one made from it."""
+    name = PurePath(file).name
+    if PLAIN.fullmatch(name):
+        return name
+    suffix = PurePath(file).suffix
+    made = f"file-{hashlib.sha256(os.fsencode(name)).hexdigest()[:12]}"
+    return f"{made}{suffix}" if PLAIN.fullmatch(made + suffix) else made
+
+
+def sent(file: str, dest: str = "") -> dict[str, object]:
+    """A file to send, as roles take it. `dest`: its path there, if it isn't one of CACHE."""
+    return {"source": Path(file), "dest": dest or f"{CACHE}/{sent_name(file)}"}
 
 
 def digest(path: Path) -> str:

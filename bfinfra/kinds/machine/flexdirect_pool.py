@@ -174,8 +174,10 @@ class FlexdirectPool(LinuxSoftware[Spec, State, Files]):
     def run(self, step: Step, report: kind.Report) -> None:
         """Runs one step, as one play on all its hosts."""
         assert isinstance(step, Write)
+        lists = [{"path": f"{FOLDER}/{name}", "text": text} for name, text in step.files.items()]
         each = {
-            host: {"files": dict(step.files), "gone": list(step.gone.get(host, ()))} for host in step.machines
+            host: {"lists": lists, "gone": [f"{FOLDER}/{name}" for name in step.gone.get(host, ())]}
+            for host in step.machines
         }
         self._play(step, each)
 

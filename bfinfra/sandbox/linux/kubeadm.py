@@ -178,7 +178,7 @@ class Kubernetes:
         match words[2:]:
             case ["get", "nodes", "--output", "name"]:
                 return "".join(f"node/{each['metadata']['name']}\n" for each in cluster.all("", "nodes")), 0
-            case ["drain", name, *_] if node := cluster.get("", "nodes", name):
+            case ["drain", *_, "--", name] if node := cluster.get("", "nodes", name):
                 if not machine.trial:
                     cluster.change(node, lambda live: live.setdefault("spec", {}).update(unschedulable=True))
                     for pod in (
@@ -188,7 +188,7 @@ class Kubernetes:
                     ):
                         cluster.remove(pod)
                 return f"node/{name} drained\n", 0
-            case ["delete", "node", name] if node := cluster.get("", "nodes", name):
+            case ["delete", "node", "--", name] if node := cluster.get("", "nodes", name):
                 if not machine.trial:
                     cluster.remove(node)
                 return f'node "{name}" deleted\n', 0

@@ -75,6 +75,8 @@ def sent(program: bytes) -> Sent | str:
 def run(call: Sent, machine: Machine, programs: Programs) -> Output:
     """Run the module and return its answer; check mode changes nothing."""
     act = MODULES.get(call.name)
+    if expanded := _expanded(call.arguments):
+        return _answer(_failed(f"the sandbox's machines expand no variable and no ~, as in {expanded!r}"))
     if act is None:
         return _answer(
             {
@@ -90,6 +92,15 @@ def _answer(found: Mapping[str, object]) -> Output:
     return Output(
         json.dumps({"changed": False, **found, "invocation": {}}) + "\n", 1 if found.get("failed") else 0
     )
+
+
+def _expanded(given: Mapping[str, Any]) -> str:
+    """The first argument in which Ansible would put something else for a variable or a `~`; "" if there is
+    none. Here that ends the task: no role means it.
+    """
+    paths = [str(given[name]) for name in ("path", "dest", "creates", "removes") if given.get(name)]
+    words = [str(word) for word in given.get("argv") or ()] if given.get("expand_argument_vars", True) else []
+    return next((each for each in (*paths, *words) if "$" in each or each.startswith("~")), "")
 
 
 def _failed(why: str) -> dict[str, Any]:
@@ -205,7 +216,9 @@ def _command(machine: Machine, call: Sent, programs: Programs) -> dict[str, Any]
             "skipped": True,
             "msg": "Command would have run if not in check mode",
         }
-    done = programs.run(machine, argv, "root", str(given.get("stdin") or ""))
+    stdin = str(given.get("stdin") or "")
+    stdin += "\n" if stdin and given.get("stdin_add_newline", True) else ""
+    done = programs.run(machine, argv, "root", stdin)
     text, code = done.text.rstrip("\n"), done.code
     found = {
         "changed": True,

@@ -146,9 +146,12 @@ def test_what_goes_is_what_was_put_there():
     assert (type(step), step.names) == (Remove, "two")
     assert _files_of(step.noted["two"])[2:] == [
         "/root/.bitfusion/client.yaml",
+        "/root/.bitfusion/client.yaml.new",
         "/data/ann/.bitfusion/client.yaml",
+        "/data/ann/.bitfusion/client.yaml.new",
+        "/var/cache/bfinfra/client.deb",
     ]
-    assert _files_of({"package": "client.deb", "folders": ""}) == [], (
+    assert _files_of({"package": "client.deb", "folders": ""}) == ["/var/cache/bfinfra/client.deb"], (
         "an enabled VM keeps the plug-in's files"
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from bfinfra.kinds.client_files import read_files, token_files
 from bfinfra.kinds.linux import Answers, Commands
-from bfinfra.kinds.machine.base import LinuxSoftware, Reading, record_texts
+from bfinfra.kinds.machine.base import CACHE, LinuxSoftware, Reading, record_texts, sent, sent_name
 from bfinfra.kinds.machine.bitfusion_client import decide
 from bfinfra.kinds.machine.bitfusion_client.decide import Remove, SetUp
 from bfinfra.kinds.machine.bitfusion_client.spec import Spec
@@ -112,7 +112,7 @@ class BitfusionClient(LinuxSoftware[Spec, State, Installed]):
             case Remove():
                 each = {
                     host: {
-                        "package_name": noted.get("package", "none.none"),
+                        "form": noted.get("package", "").rpartition(".")[2],
                         "files": _files_of(noted),
                         "folders": [folder for folder in noted.get("folders", "").split(",") if folder],
                     }
@@ -124,10 +124,7 @@ class BitfusionClient(LinuxSoftware[Spec, State, Installed]):
 
     def _set_up(self, step: SetUp) -> None:
         texts = self._texts(step)
-        package, folders = (
-            step.package.rpartition("/")[2],
-            [folder for _, folder in step.users] if texts else [],
-        )
+        package, folders = (sent_name(step.package), [folder for _, folder in step.users] if texts else [])
         digests = ",".join(
             f"{name}:{hashlib.sha256(text.encode()).hexdigest()}" for name, text in sorted(texts.items())
         )
@@ -135,14 +132,12 @@ class BitfusionClient(LinuxSoftware[Spec, State, Installed]):
         if step.token:
             noted.append(f"token={digests}")
         common: dict[str, Any] = {
-            "package": step.package,
+            "package": sent(step.package),
             "package_sha256": step.package_sha256,
             "unfinished": True,
             "token": bool(texts),
             "group": step.group,
-            "users": [
-                {"name": name, "home": folder.removesuffix("/.bitfusion")} for name, folder in step.users
-            ],
+            "users": [{"name": name, "path": folder} for name, folder in step.users],
             **record_texts(step.mark, *noted),
         }
         each = {host: {**common, "install": install} for host, install in step.install.items()}
@@ -182,6 +177,8 @@ def _token(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> dict[str, str]:
 
 
 def _files_of(noted: Mapping[str, str]) -> list[str]:
-    """The names of the token's files that were copied to a machine."""
+    """The paths of what was copied to a machine: the token's files, and the package."""
     folders = [folder for folder in noted.get("folders", "").split(",") if folder]
-    return [*SHARED.values(), *(f"{folder}/client.yaml" for folder in folders)] if folders else []
+    own = [f"{folder}/client.yaml{ending}" for folder in folders for ending in ("", ".new")]
+    package = [f"{CACHE}/{noted['package']}"] if noted.get("package") else []
+    return [*((*SHARED.values(), *own) if folders else ()), *package]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.kinds.linux import Answers, Commands
-from bfinfra.kinds.machine.base import LinuxSoftware, Reading, record_texts
+from bfinfra.kinds.machine.base import CACHE, LinuxSoftware, Reading, record_texts, sent, sent_name
 from bfinfra.kinds.machine.flexdirect_host import decide, health
 from bfinfra.kinds.machine.flexdirect_host.decide import Anew, Remove, Restart, SetUp
 from bfinfra.kinds.machine.flexdirect_host.spec import Spec, form
@@ -112,8 +112,8 @@ class FlexdirectHost(LinuxSoftware[Spec, State, Installed]):
             case Remove():
                 each = {
                     host: {
-                        "package_name": file,
-                        "package_form": form(file),
+                        "form": form(file),
+                        "files": [f"{CACHE}/{file}"] if file else [],
                         "uninstall": list(step.uninstall[host]),
                     }
                     for host, file in step.packages.items()
@@ -123,7 +123,7 @@ class FlexdirectHost(LinuxSoftware[Spec, State, Installed]):
                 raise AssertionError(step)
 
     def _set_up(self, step: SetUp) -> None:
-        noted = [f"package={step.package.rpartition('/')[2]}"]
+        noted = [f"package={sent_name(step.package)}"]
         if step.uninstall:
             noted.append(f"uninstall={json.dumps(step.uninstall)}")
         given = (
@@ -132,7 +132,7 @@ class FlexdirectHost(LinuxSoftware[Spec, State, Installed]):
             else ()
         )
         common: dict[str, Any] = {
-            "package": step.package,
+            "package": sent(step.package),
             "package_sha256": step.package_sha256,
             "license_by": step.license_by,
             "unit": step.unit,

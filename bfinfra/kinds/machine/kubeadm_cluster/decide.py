@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import PurePath
 from typing import Any
 
-from bfinfra.kinds.machine.base import check_owner, while_away
+from bfinfra.kinds.machine.base import CACHE, check_owner, sent_name, while_away
 from bfinfra.kinds.machine.kubeadm_cluster.spec import Spec
 from bfinfra.kinds.machine.kubeadm_cluster.state import (
     KubeadmFacts,
@@ -236,7 +235,7 @@ def _belongs(node: Node, state: State | None, first: Node) -> bool:
 def _note(spec: Spec, host: str) -> str:
     """The lines of its record besides the mark."""
     role = "control_plane\ninit=done" if host == spec.control_plane else "worker"
-    files = ",".join(f"/var/cache/bfinfra/{PurePath(each.text).name}" for each in spec.packages)
+    files = ",".join(f"{CACHE}/{sent_name(each.text)}" for each in spec.packages)
     return f"role={role}\nform={spec.form}\nfiles={files}"
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.kinds.linux import Answers, Commands
-from bfinfra.kinds.machine.base import LinuxSoftware, Reading, digest
+from bfinfra.kinds.machine.base import LinuxSoftware, Reading, digest, sent
 from bfinfra.kinds.machine.kubeadm_cluster import decide
 from bfinfra.kinds.machine.kubeadm_cluster.spec import Spec
 from bfinfra.kinds.machine.kubeadm_cluster.state import (
@@ -168,7 +168,13 @@ class KubeadmCluster(LinuxSoftware[Spec, State, Node]):
                         )
                     ).check()
                 self._play(step, step.todo, "reset")
-            case Prepare() | Init() | WriteRecord() | Reset():
+            case Prepare():
+                each = {
+                    host: {**todo, "packages": [sent(file) for file in todo["packages"]]}
+                    for host, todo in step.todo.items()
+                }
+                self._play(step, each, TASKS[Prepare])
+            case Init() | WriteRecord() | Reset():
                 self._play(step, step.todo, TASKS[type(step)])
             case _:
                 raise AssertionError(step)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bfinfra.backends.images import Images, contents, full_name
 from bfinfra.kinds.linux import Answers, Commands
-from bfinfra.kinds.machine.base import LinuxSoftware, Reading, across, record_texts
+from bfinfra.kinds.machine.base import CACHE, LinuxSoftware, Reading, across, record_texts
 from bfinfra.kinds.machine.loaded_image import decide
 from bfinfra.kinds.machine.loaded_image.decide import Load, Remove, image_of
 from bfinfra.kinds.machine.loaded_image.runtime import commands
@@ -162,7 +162,7 @@ class LoadedImage(LinuxSoftware[Spec, State, Found]):
             noted = (f"runtime={runtime}", f"image={step.image}", f"content={step.content}")
             each[host] = {
                 "record": record(step.name),
-                "source": str(archive),
+                "source": archive,
                 "archive": _sent(step.name),
                 "load": do.load,
                 "show": do.show,
@@ -173,7 +173,7 @@ class LoadedImage(LinuxSoftware[Spec, State, Found]):
 
 def _sent(name: str) -> str:
     """The path of the archive on a machine while it is loaded."""
-    return f"/var/cache/bfinfra/{name}.tar"
+    return f"{CACHE}/{name}.tar"
 
 
 def _id(archive: Path, image: str) -> tuple[str, str]:

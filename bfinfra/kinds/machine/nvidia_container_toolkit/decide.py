@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import PurePath
 from typing import Any
 
-from bfinfra.kinds.machine.base import OnMachines, others, set_up_changes, while_away
+from bfinfra.kinds.machine.base import CACHE, OnMachines, others, sent_name, set_up_changes, while_away
 from bfinfra.kinds.machine.nvidia_container_toolkit.runtime import (
     FILES,
     UNITS,
@@ -16,7 +15,7 @@ from bfinfra.kinds.machine.nvidia_container_toolkit.runtime import (
     undone,
     wanted,
 )
-from bfinfra.kinds.machine.nvidia_container_toolkit.spec import Spec
+from bfinfra.kinds.machine.nvidia_container_toolkit.spec import FOLDERS, Spec
 from bfinfra.kinds.machine.nvidia_container_toolkit.state import Installed, State, ToolkitFacts, note
 from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
@@ -192,10 +191,11 @@ def _restarts_docker(todo: Mapping[str, Any]) -> bool:
 def _common(spec: Spec, package: str) -> dict[str, Any]:
     """The role's variables that all machines share."""
     given = spec.repository
+    listed = f"{FOLDERS[spec.form]}/{sent_name(given.file.text)}" if given else ""
     files = (
-        [spec.repository_path(), *([given.key_path] if given.key else [])]
+        [listed, *([given.key_path] if given.key else [])]
         if given
-        else [f"/var/cache/bfinfra/{PurePath(each.text).name}" for each in spec.packages]
+        else [f"{CACHE}/{sent_name(each.text)}" for each in spec.packages]
     )
     name = (
         ""
@@ -213,7 +213,7 @@ def _common(spec: Spec, package: str) -> dict[str, Any]:
         "packages": [str(each.path) for each in spec.packages],
         "repository": {
             "src": str(given.file.path),
-            "dest": spec.repository_path(),
+            "dest": listed,
             "key": str(given.key.path) if given.key else "",
             "key_path": given.key_path,
         }

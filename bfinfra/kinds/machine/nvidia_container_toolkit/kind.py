@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from bfinfra.kinds.linux import Answers, Commands
-from bfinfra.kinds.machine.base import LinuxSoftware, digest, record_texts
+from bfinfra.kinds.machine.base import LinuxSoftware, digest, record_texts, sent
 from bfinfra.kinds.machine.nvidia_container_toolkit import decide
 from bfinfra.kinds.machine.nvidia_container_toolkit.decide import Remove, RemoveRestart, Restart, SetUp
 from bfinfra.kinds.machine.nvidia_container_toolkit.spec import Spec
@@ -74,11 +75,12 @@ class NvidiaContainerToolkit(LinuxSoftware[Spec, State, Installed]):
         """Runs one step, as one play on all its machines."""
         match step:
             case SetUp():
+                common = {**step.common, **_sent(step.common)}
                 noted = (f"form={step.common['form']}", f"files={','.join(step.common['files'])}")
                 self._play(
                     step,
                     {
-                        host: {**step.common, **todo, **record_texts(step.mark, *noted, todo["note"])}
+                        host: {**common, **todo, **record_texts(step.mark, *noted, todo["note"])}
                         for host, todo in step.todo.items()
                     },
                 )
@@ -86,3 +88,13 @@ class NvidiaContainerToolkit(LinuxSoftware[Spec, State, Installed]):
                 self._play(step, step.todo, "remove")
             case _:
                 raise AssertionError(step)
+
+
+def _sent(common: Mapping[str, Any]) -> dict[str, Any]:
+    """The files to send: packages, or a repository and its key."""
+    given = common["repository"]
+    return {
+        "packages": [sent(file) for file in common["packages"]],
+        "repository": sent(given["src"], given["dest"]) if given else {},
+        "key": sent(given["key"], given["key_path"]) if given and given["key"] else {},
+    }

@@ -107,10 +107,6 @@ class Spec(resource.Spec):
         """`deb` or `rpm`."""
         return FORMS[PurePath(self.files()[0].text).suffix]
 
-    def repository_path(self) -> str:
-        """Path of the repository's file on the machine; "" without one."""
-        return f"{FOLDERS[self.form]}/{PurePath(self.repository.file.text).name}" if self.repository else ""
-
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
         """The machines' GPUs in containers, and a container runtime that is not restarted later."""
         return on_machines(TOOLKIT, self.hosts)
