@@ -6,7 +6,9 @@ import argparse
 import functools
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn, TypeAlias
+from typing import NoReturn, TextIO, TypeAlias
+
+from bfinfra.cli import output
 
 OUTPUTS = ("text", "json", "jsonl", "markdown")
 SITES = "a site's files or folders; - is standard input; default: site.yaml"
@@ -54,6 +56,11 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(
                 action, f"there is no {str(value)!r}; {near}; see {self.prog} --help"
             )
+
+    def _print_message(self, message: str, file: TextIO | None = None) -> None:  # type: ignore[override]
+        """Print a help or an error, which quotes what was typed."""
+        if message:
+            output.text(message, file or sys.stderr, end="")
 
     def print_usage(self, file: object = None) -> None:
         """Print the usage to stderr, as errors."""

@@ -9,7 +9,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bfinfra.cli import context
+from bfinfra.cli import context, output
 from bfinfra.engine.guard import Allow, objections
 from bfinfra.kinds import kind
 from bfinfra.model.errors import BfinfraError, Problem
@@ -86,7 +86,7 @@ def allowance(found: Plan, allow: Allow, verb: str, stop: Stop) -> Allow | None:
         return allow
     typed = [item for item in found.pending if _grave(item, allow)]
     for item in typed:
-        print(f"\n{_what(item)}", file=sys.stderr)
+        output.text(f"\n{_what(item)}", sys.stderr)
         if _answer(f"Type {safe(item.key.name)} to allow it: ", stop) != item.key.name:
             return None
     if _answer(f"\n{verb.capitalize()} this plan? Only yes continues: ", stop) != "yes":
@@ -132,7 +132,7 @@ def _what(item: Item) -> str:
 
 def _answer(question: str, stop: Stop) -> str:
     """One typed line. Raises Interrupted if the run is asked to end meanwhile."""
-    print(question, end="", file=sys.stderr, flush=True)
+    output.text(question, sys.stderr, end="", flush=True)
     with contextlib.suppress(io.UnsupportedOperation):  # what has no file descriptor never blocks
         while not select.select([sys.stdin], [], [], TICK)[0]:
             stop.check()

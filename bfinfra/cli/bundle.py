@@ -34,9 +34,9 @@ class Bundle:
     secrets: dict[str, str]
     left: tuple[str, ...]
 
-    def words(self) -> str:
-        """Return a sentence on what is left out; "" if nothing is."""
-        return "\n".join(f"left out: {each}" for each in self.left)
+    def words(self) -> list[str]:
+        """Return a sentence for each file that is left out."""
+        return [f"left out: {each}" for each in self.left]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from bfinfra.cli import arguments
+from bfinfra.cli import arguments, output
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.cli.parser import build
     from bfinfra.cli.shells import script
 
-    print(script(build(), args.shell))
+    output.document(script(build(), args.shell))
     return 0
 
 
@@ -37,7 +37,7 @@ def _addresses(words: list[str]) -> int:
 
     files = [word for word in words if word.endswith((".yaml", ".yml")) and Path(word).is_file()]
     try:
-        print(*load(*(files or arguments.DEFAULT_SITES)).resources, sep="\n")
+        output.document("\n".join(map(str, load(*(files or arguments.DEFAULT_SITES)).resources)))
     except BfinfraError:
         return 1
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bfinfra.cli import arguments
+from bfinfra.cli import arguments, output
 
 if TYPE_CHECKING:
     import argparse
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     code = int(inner.run(inner))
     if code == 0 and args.output == "text":
         site = folder / SITE
-        print(f"\nNext: bfinfra drift {site} --sandbox; change {site}; bfinfra plan {site} --sandbox")
+        output.text(f"\nNext: bfinfra drift {site} --sandbox; change {site}; bfinfra plan {site} --sandbox")
     return code
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import sys
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.cli import ask, context
+from bfinfra.cli import ask, context, output
 from bfinfra.cli.pipes import unread
 from bfinfra.cli.screen import Screen
 from bfinfra.engine.apply import Options
@@ -99,7 +98,7 @@ class Display:
         except Exception as error:  # noqa: BLE001 - objects are being made: a closed pipe or a wrong picture must not end that
             self._sink = _nowhere
             with contextlib.suppress(OSError, ValueError):
-                print(f"progress is no longer shown: {type(error).__name__}", file=sys.stderr, flush=True)
+                output.error(f"progress is no longer shown: {type(error).__name__}")
 
 
 def _nowhere(_: Event) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bfinfra.cli import arguments, context
+from bfinfra.cli import arguments, context, output
 
 if TYPE_CHECKING:
     import argparse
@@ -34,5 +34,5 @@ def run(args: argparse.Namespace) -> int:
         private.write(Path(args.out), found)
         Screen.of(args).say(f"export KUBECONFIG={args.out}")
     else:
-        print(found, end="" if found.endswith("\n") else "\n")
+        output.document(found, end="" if found.endswith("\n") else "\n")
     return 0

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from bfinfra.cli import output
 from bfinfra.cli.arguments import DEFAULT_SITES
 from bfinfra.cli.parser import build
 from bfinfra.cli.pipes import Unheard, closed, hush
@@ -100,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         hush()
         if error.errno != errno.EBADF:
             return PIPE
-        print("the output is lost: standard output is closed", file=sys.stderr)
+        output.error("the output is lost: standard output is closed")
         return 1
 
 
@@ -125,9 +126,7 @@ def _trace(error: Exception) -> None:
     """A traceback for a defect report, without values of variables and without secrets."""
     import traceback
 
-    from bfinfra.model.redact import redact
-
-    print(redact("".join(traceback.format_exception(error))), end="", file=sys.stderr)
+    output.text("".join(traceback.format_exception(error)), sys.stderr, end="")
 
 
 def _as_problems(error: Exception) -> BfinfraError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bfinfra.cli import arguments, context
+from bfinfra.cli import arguments, context, output
 
 if TYPE_CHECKING:
     import argparse
@@ -60,11 +60,11 @@ def run(args: argparse.Namespace) -> int:
             )
         )
     if args.form == "govc":
-        print(render.govc(found, account))
+        output.document(render.govc(found, account))
     elif args.form == "powercli":
-        print(powercli(found, account))
+        output.document(powercli(found, account))
     elif args.form == "rbac":
-        print(render.manifest(found, account, _cluster(found, args.cluster)))
+        output.document(render.manifest(found, account, _cluster(found, args.cluster)))
     else:
         Screen.of(args).show(
             lambda style: render.text(found, account, style), lambda: render.data(found, account)

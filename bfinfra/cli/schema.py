@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bfinfra.cli import arguments
+from bfinfra.cli import arguments, output
 
 if TYPE_CHECKING:
     import argparse
@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     context.has_folder(args.out)
     text = data.text(_of_worlds() if args.world else _of_sites())
     if not args.out:
-        print(text)
+        output.document(text)
         return 0
     Path(args.out).write_text(text + "\n")
     what = "world file" if args.world else "site"

@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from bfinfra.cli import output
 from bfinfra.model.records import dataclass
 from bfinfra.model.redact import redact
 from bfinfra.render.style import PLAIN, Style
@@ -58,11 +59,11 @@ class Screen:
 
             listed = lines() if lines and self.output == "jsonl" else [data()]
             for each in listed:
-                print(documents.text(each) if self.output == "json" else documents.line(each))
+                output.document(documents.text(each) if self.output == "json" else documents.line(each))
         elif self.output == "markdown" and markdown:
-            print(redact(markdown(Style(False, self.verbose, unit))), end="")
+            output.text(markdown(Style(False, self.verbose, unit)), end="")
         else:
-            print(redact(text(self.style(sys.stdout))))
+            output.text(text(self.style(sys.stdout)))
 
     def plan(self, found: Plan) -> None:
         """Print a plan."""
@@ -78,7 +79,7 @@ class Screen:
         from bfinfra.render import text
 
         stream = sys.stdout if self.output == "text" else sys.stderr
-        print(redact(text.plan(found, self.style(stream))), file=stream, flush=True)
+        output.text(text.plan(found, self.style(stream)), stream, flush=True)
 
     def outcome(self, found: Outcome, events: list[Event]) -> None:
         """Print the end of an apply."""
@@ -95,13 +96,15 @@ class Screen:
         from bfinfra.render import data, problems
 
         if self.output in ("json", "jsonl"):
-            print((data.text if self.output == "json" else data.line)(data.error(error)), file=sys.stderr)
+            written = (data.text if self.output == "json" else data.line)(data.error(error))
+            output.document(written, sys.stderr)
         else:
-            print(problems.problems(error.problems, self.style(sys.stderr)), file=sys.stderr)
+            output.text(problems.problems(error.problems, self.style(sys.stderr)), sys.stderr)
 
-    def say(self, words: str) -> None:
-        """Print a message for people to stderr."""
-        print(words, file=sys.stderr)
+    @staticmethod
+    def say(*lines: str) -> None:
+        """Print a message for people to stderr. Each is one line, whatever is in it."""
+        output.error(*lines)
 
     def write(self, name: str, text: str) -> None:
         """Write a report into a file. Raises BfinfraError."""
@@ -131,7 +134,7 @@ class Screen:
         else:
             from bfinfra.render.lines import Lines
 
-            yield Lines(found, lambda line: print(line, file=stream, flush=True))
+            yield Lines(found, lambda line: output.text(line, stream, flush=True))
 
     def surveying(self, progress: SurveyProgress) -> contextlib.AbstractContextManager[object]:
         """While a survey goes on: how far it is, where standard error is a terminal."""
@@ -150,7 +153,7 @@ class Screen:
     def _documents(event: Event) -> None:
         from bfinfra.render import data
 
-        print(data.line(data.event(event)), flush=True)
+        output.document(data.line(data.event(event)), flush=True)
 
 
 def drawn(site: Site, made: Callable[[Before, Style], str]) -> str:

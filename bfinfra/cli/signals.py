@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from queue import Empty, SimpleQueue
 from threading import Thread
 
+from bfinfra.cli import output
 from bfinfra.model.stop import Stop
 
 GRACE = 1.0  # seconds to log out, for a run that only reads
@@ -36,9 +37,9 @@ def conduct(command: Callable[[], int], stop: Stop) -> int:
             return running.result()
         writes = stop.ask(number)
         if writes and not stop.serves:
-            print(
+            output.text(
                 "\nstopping: running steps finish, no new one starts; press again to stop now",
-                file=sys.stderr,
+                sys.stderr,
                 flush=True,
             )
         number = _next(events, None if writes else GRACE) or number
@@ -47,7 +48,7 @@ def conduct(command: Callable[[], int], stop: Stop) -> int:
         elif stop.serves:
             return running.result()
     if not writes and number == signal.SIGINT:
-        print("interrupted", file=sys.stderr)
+        output.error("interrupted")
     return 128 + number
 
 

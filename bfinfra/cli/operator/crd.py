@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.cli import arguments
+from bfinfra.cli import arguments, output
 
 if TYPE_CHECKING:
     import argparse
@@ -19,7 +19,7 @@ def run(_: argparse.Namespace) -> int:
     """Print the definition; returns 0."""
     from bfinfra.render.schedule import manifest
 
-    print(manifest([site_definition()]))
+    output.document(manifest([site_definition()]))
     return 0
 
 

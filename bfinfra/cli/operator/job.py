@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bfinfra.cli import arguments
+from bfinfra.cli import arguments, output
 
 if TYPE_CHECKING:
     import argparse
@@ -55,6 +55,7 @@ def run(args: argparse.Namespace) -> int:
     """
     from bfinfra.operator.approval import Approval
     from bfinfra.operator.work import Order, work
+    from bfinfra.render.safe import safe
 
     args.stop.begin_writing()
     order = Order(
@@ -68,5 +69,5 @@ def run(args: argparse.Namespace) -> int:
     )
     found = work(Path(args.site), order)
     Path(args.result).write_text(found.text())
-    print(f"{found.outcome}{f': {found.why}' if found.why else ''}")
+    output.text(safe(f"{found.outcome}{f': {found.why}' if found.why else ''}"))
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bfinfra.cli import arguments, context
+from bfinfra.cli import arguments, context, output
 
 if TYPE_CHECKING:
     import argparse
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         "properties"
     ]["site"]
     name = called(loaded.name)
-    print(
+    output.document(
         manifest(
             manifests(
                 name,
@@ -51,16 +51,16 @@ def run(args: argparse.Namespace) -> int:
         )
     )
     if left:
-        Screen.of(args).say(left)
+        Screen.of(args).say(*left)
     if commands:
         into = f" --namespace {args.namespace}" if args.namespace else ""
         Screen.of(args).say(
-            f"make its Secret with:\n  kubectl create secret generic {name}{into} {' '.join(commands)}"
+            "make its Secret with:", f"  kubectl create secret generic {name}{into} {' '.join(commands)}"
         )
     return 0
 
 
-def _given(loaded: Site) -> tuple[Given, list[str], str]:
+def _given(loaded: Site) -> tuple[Given, list[str], list[str]]:
     """The files for the Site, the arguments that make its Secret, and what is left out. Raises BfinfraError
     for what a Job can't have.
     """

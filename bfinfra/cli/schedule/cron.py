@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bfinfra.cli import arguments, context
+from bfinfra.cli import arguments, context, output
 
 if TYPE_CHECKING:
     import argparse
@@ -25,5 +25,5 @@ def run(args: argparse.Namespace) -> int:
 
     site, _ = context.load(args)
     no_keyring(site)
-    print(cron(check_of(args, site)))
+    output.document(cron(check_of(args, site)))
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.cli import arguments, context
+from bfinfra.cli import arguments, context, output
 
 if TYPE_CHECKING:
     import argparse
@@ -59,9 +59,9 @@ def run(args: argparse.Namespace) -> int:
     made = render.kubernetes(
         check, args.image, given.files, secrets, namespace=args.namespace or "", claim=args.claim or ""
     )
-    print(render.manifest([*made, *_rights(args, site, check)] if args.in_cluster else made))
+    output.document(render.manifest([*made, *_rights(args, site, check)] if args.in_cluster else made))
     if given.left:
-        Screen.of(args).say(given.words())
+        Screen.of(args).say(*given.words())
     if check.env or secrets:
         into = f" --namespace {args.namespace}" if args.namespace else ""
         words = [
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
             *(f"--from-file={key}={base / path}" for path, key in secrets.items()),
         ]
         Screen.of(args).say(
-            f"make its Secret with:\n  kubectl create secret generic {check.name}{into} {' '.join(words)}"
+            "make its Secret with:", f"  kubectl create secret generic {check.name}{into} {' '.join(words)}"
         )
     return 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bfinfra.cli import arguments, context
+from bfinfra.cli import arguments, context, output
 
 if TYPE_CHECKING:
     import argparse
@@ -42,11 +42,11 @@ def run(args: argparse.Namespace) -> int:
         folder = Path(args.out)
         _write(folder, units)
         Screen.of(args).say(
-            f"wrote {', '.join(str(folder / name) for name in units)}\nnext: systemctl daemon-reload && "
-            f"systemctl enable --now {list(units)[-1]}"
+            f"wrote {', '.join(str(folder / name) for name in units)}",
+            f"next: systemctl daemon-reload && systemctl enable --now {list(units)[-1]}",
         )
     else:
-        print("\n".join(f"# {name}\n{text}" for name, text in units.items()), end="")
+        output.document("\n".join(f"# {name}\n{text}" for name, text in units.items()), end="")
     return 0
 
 
