@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shlex
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -32,7 +33,9 @@ def embedded(
         if (found := running(state(file))) is None:
             return start(file, state(file))
     if file.stat().st_mtime > datetime.fromisoformat(found.started).timestamp() + ROUNDED:
-        then = " && ".join(f"bfinfra sandbox {verb} --world {file}" for verb in ("stop", "reset"))
+        then = " && ".join(
+            shlex.join(("bfinfra", "sandbox", verb, "--world", str(file))) for verb in ("stop", "reset")
+        )
         say(f"{file} was changed since its sandbox started; to begin with the changed one: {then}")
     return found
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import base64
+import errno
 import functools
 import hashlib
 import hmac
 import os
-import subprocess
 import threading
 from dataclasses import field
+from pathlib import Path
 from typing import Any
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from bfinfra.model import subprocesses
 from bfinfra.model.errors import Problem, SecretMissing
 from bfinfra.model.records import dataclass
 from bfinfra.model.redact import hide
-from bfinfra.model.sources import LocalFile, Sources, small
+from bfinfra.model.sources import LARGEST, LocalFile, Sources, small
 
 WAYS = ("env", "file", "command", "keyring")
 WITHHELD = {
@@ -111,7 +113,7 @@ class Secret:
 
     def _from_keyring(self) -> str:
         service, _, user = str(self.target).partition("/")
-        return _run(("keyring", "get", service, user), str(self.sources.base))
+        return _run(("keyring", "get", "--", service, user), str(self.sources.base))
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -185,16 +187,17 @@ def read_again() -> None:
 @functools.lru_cache(maxsize=256)
 def _run(argv: tuple[str, ...], folder: str) -> str:
     try:
-        done = subprocess.run(  # noqa: S603 - the user's own command, no shell
-            argv,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_TIMEOUT,
-            check=False,
+        # It stays in the session of the terminal, on which it may ask for a passphrase.
+        done = subprocesses.run(
+            (_program(argv[0], folder), *argv[1:]),
             env=environment(),
+            limit=COMMAND_TIMEOUT,
+            largest=LARGEST,
+            cwd=Path(folder),
+            own_session=False,
         )
-    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        text = done.stdout.decode()
+    except (OSError, UnicodeDecodeError) as error:
         raise SecretMissing(
             Problem(
                 f"the secret's command {argv[0]} did not run",
@@ -202,14 +205,24 @@ def _run(argv: tuple[str, ...], folder: str) -> str:
                 next="run it by hand to see why",
             )
         ) from None
-    if done.returncode:
+    if done.code:
         raise SecretMissing(
             Problem(
-                f"the secret's command {argv[0]} ended with {done.returncode}",
-                next="run it by hand to see why",
+                f"the secret's command {argv[0]} ended with {done.code}", next="run it by hand to see why"
             )
         )
-    return done.stdout.removesuffix("\n")
+    return text.removesuffix("\r\n" if text.endswith("\r\n") else "\n")
+
+
+def _program(name: str, folder: str) -> str:
+    """The path of a command's program: one with a slash is relative to the site's folder. Raises
+    FileNotFoundError.
+    """
+    if "/" in name:
+        return str(Path(folder, name).absolute())
+    if found := subprocesses.find(name):
+        return found
+    raise FileNotFoundError(errno.ENOENT, "there is no such program")
 
 
 def environment() -> dict[str, str]:
@@ -252,13 +265,11 @@ def _scrypt(value: str, salt: bytes, pepper: str) -> bytes:
     return hashlib.scrypt((value + "\0" + pepper).encode(), salt=salt, n=2**14, r=8, p=1, dklen=32)
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: OSError | UnicodeDecodeError) -> str:
     """Why a command did not run, without its arguments, which may be secrets."""
     match error:
         case FileNotFoundError():
             return "there is no such program"
-        case subprocess.TimeoutExpired():
-            return f"it was not done within {COMMAND_TIMEOUT} s"
         case OSError(strerror=str(why)):
             return why
-    return type(error).__name__
+    return "it prints no UTF-8 text"

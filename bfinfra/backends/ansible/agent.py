@@ -4,6 +4,7 @@ and disappear with bfinfra, however it ends.
 
 from __future__ import annotations
 
+import shlex
 import socket
 import subprocess
 import threading
@@ -14,6 +15,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization as form
 
 from bfinfra.backends.ansible import programs
+from bfinfra.model import subprocesses
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.secret import Secret
 
@@ -51,20 +53,20 @@ class Agent:
     def _start(self) -> None:
         if self._process is not None:
             return
-        self._process = subprocess.Popen(
+        self._process = subprocesses.start(
             ["/bin/sh", "-c", WATCHED, "sh", programs.find("ssh-agent"), str(self.socket)],
-            stdin=subprocess.PIPE,
+            env=programs.environment(),
+            stdin=True,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            env=programs.environment(),
         )
         limit = time.monotonic() + TIMEOUT
         while not self._listens():
             if self._process.poll() is not None or time.monotonic() > limit:
                 raise BfinfraError(
                     Problem(
-                        "ssh-agent did not start", next=f"run it by hand: ssh-agent -a {self.socket} true"
+                        "ssh-agent did not start",
+                        next=f"run it by hand: {shlex.join(('ssh-agent', '-a', str(self.socket), 'true'))}",
                     )
                 )
             time.sleep(0.002)
@@ -78,18 +80,17 @@ class Agent:
         text = key.reveal().rstrip("\n") + "\n"
         public.write_text(_public(key, text))
         public.chmod(0o600)  # ssh warns of files that others may read
-        done = subprocess.run(
-            [programs.find("ssh-add"), "-q", "-"],
-            input=text,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TIMEOUT,
-            check=False,
-            env=programs.environment(SSH_AUTH_SOCK=str(self.socket)),
-        )
-        if done.returncode:
-            raise _unfit(key, programs.excerpt(done.stderr))
+        try:
+            done = subprocesses.run(
+                [programs.find("ssh-add"), "-q", "-"],
+                env=programs.environment(SSH_AUTH_SOCK=str(self.socket)),
+                limit=TIMEOUT,
+                stdin=text.encode(),
+            )
+        except OSError as error:
+            raise _unfit(key, f"ssh-add: {error.strerror}") from None
+        if done.code:
+            raise _unfit(key, programs.excerpt(done.stderr.decode(errors="replace")))
         return public
 
 

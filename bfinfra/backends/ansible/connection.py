@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bfinfra.backends.ansible import hostkeys, programs
-from bfinfra.model.errors import Denied, Rejected, RemoteError, Unreachable, Untrusted
+from bfinfra.model import subprocesses
+from bfinfra.model.errors import Denied, Malformed, Rejected, RemoteError, Unreachable, Untrusted
+from bfinfra.model.subprocesses import Done, Overdue
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible.agent import Agent
@@ -79,45 +81,36 @@ class Connection:
                 *self.command(ControlMaster="yes", BatchMode="no" if self.machine.password else "yes"),
                 f"echo {READY}; exec cat",
             ]
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-                env=environment,
-            )
+            self._process = subprocesses.start(command, env=environment, stdin=True)
             self._await()
 
-    def run(
-        self, command: str, stdin: bytes = b"", timeout: float = 60
-    ) -> subprocess.CompletedProcess[bytes]:
+    def run(self, command: str, stdin: bytes = b"", timeout: float = 60) -> Done:
         """Run a shell command on the machine. Raises Unreachable if the connection breaks, Rejected if it
-        takes more than `timeout` seconds.
+        takes more than `timeout` seconds, Malformed if it prints more than is read.
         """
+        server = self.machine.server
         try:
-            done = subprocess.run(
+            done = subprocesses.run(
                 [*self.command(BatchMode="yes"), command],
-                input=stdin,
-                capture_output=True,
-                timeout=timeout,
-                check=False,
-                start_new_session=True,
                 env=programs.environment(),
+                limit=timeout,
+                stdin=stdin,
             )
-        except subprocess.TimeoutExpired:
+        except Overdue:
             raise Rejected(
-                "the machine takes too long to answer",
-                server=self.machine.server,
-                why=f"more than {timeout:.0f} s",
+                "the machine takes too long to answer", server=server, why=f"more than {timeout:.0f} s"
             ) from None
-        if done.returncode == 255:
+        except OSError as error:
+            raise Malformed(
+                "the machine's answer can't be read", server=server, why=error.strerror or ""
+            ) from None
+        if done.code == 255:
             raise self._failure(done.stderr.decode(errors="replace"))
         return done
 
     def command(self, **more: str) -> list[str]:
         """The whole command line of ssh to the machine."""
-        return [programs.find("ssh"), *self.arguments(**more), DESTINATION]
+        return [programs.find("ssh"), *self.arguments(**more), "--", DESTINATION]
 
     def arguments(self, **more: str) -> list[str]:
         """The options of `ssh` for the machine. The user's own settings don't count."""
@@ -169,6 +162,7 @@ class Connection:
         if not self.machine.password:
             yield programs.environment()
             return
+        answer = programs.answer(self.machine.password, "password")
         program, pipe = self._folder / "ask", self._folder / f"asked-{self._number}"
         if not program.exists():
             fresh = self._folder / f"ask-{self._number}"
@@ -178,9 +172,7 @@ class Connection:
         os.mkfifo(pipe, 0o600)
         held = os.open(pipe, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            os.write(
-                held, self.machine.password.reveal().encode() + b"\n"
-            )  # stays in the pipe until ssh reads it
+            os.write(held, answer)  # stays in the pipe until ssh reads it
             yield programs.environment(
                 SSH_ASKPASS=str(program), SSH_ASKPASS_REQUIRE="force", DISPLAY=":0", BFINFRA_ASKED=str(pipe)
             )

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -15,12 +16,15 @@ from pathlib import Path
 
 PREFIX = "bfinfra-ssh-"
 POLL = 0.02  # seconds
-ROOM = 40  # characters of the path of temporary files: a socket's path has 108 in all, and ssh adds to it
+FIT = re.compile(r"/[A-Za-z0-9._/-]{0,39}")
+"""The path of temporary files: a socket's path has 108 characters in all, to which ssh adds. In ssh's options
+blanks, %, ~ and quotes have a meaning.
+"""
 
 
 def make() -> Path:
     """Make a new folder, and remove those of killed runs."""
-    base = Path(tempfile.gettempdir() if len(tempfile.gettempdir()) <= ROOM else "/tmp")  # noqa: S108 - a folder of its own in it, 0700
+    base = Path(found if FIT.fullmatch(found := tempfile.gettempdir()) else "/tmp")  # noqa: S108 - a folder of its own in it, 0700
     for left in base.glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError, ValueError):
             if left.lstat().st_uid == os.geteuid() and not _alive(int(left.name.split("-")[2])):

@@ -7,11 +7,12 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import subprocess
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from bfinfra.backends.ansible import programs
+from bfinfra.model import subprocesses
 from bfinfra.model.errors import Unreachable, Untrusted
 from bfinfra.model.records import dataclass
 from bfinfra.model.sources import small
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from bfinfra.model.ssh import LinuxMachine
 
 TYPES = "ed25519,ecdsa,rsa"
+TYPE = re.compile(r"[a-z0-9@.-]+")
 TIMEOUT = 10  # seconds for a machine to show its keys
 
 
@@ -72,23 +74,18 @@ def _holds(pinned: str, found: Iterable[HostKey]) -> bool:
 def shown(transport: Transport, address: str, port: int) -> tuple[HostKey, ...]:
     """The keys that a machine shows to anybody; nothing else is sent to it. Raises Unreachable."""
     host, real = transport.where(address, port)
-    command = [programs.find("ssh-keyscan"), "-T", str(TIMEOUT), "-t", TYPES, "-p", str(real), host]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=3 * TIMEOUT,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        env=programs.environment(),
-    )
-    found = tuple(_keys(done.stdout))
+    command = [programs.find("ssh-keyscan"), "-T", str(TIMEOUT), "-t", TYPES, "-p", str(real), "--", host]
+    server = f"{address}:{port}"
+    try:
+        done = subprocesses.run(command, env=programs.environment(), limit=3 * TIMEOUT)
+    except OSError as error:
+        raise Unreachable("no SSH server shows a key", server=server, why=error.strerror or "") from None
+    found = tuple(_keys(done.stdout.decode(errors="replace")))
     if not found:
         raise Unreachable(
             "no SSH server shows a key",
-            server=f"{address}:{port}",
-            why=programs.excerpt(done.stderr),
+            server=server,
+            why=programs.excerpt(done.stderr.decode(errors="replace")),
             next="check the address, and that its SSH server runs and no firewall is between",
         )
     return found
@@ -120,7 +117,7 @@ def known(transport: Transport, machine: LinuxMachine) -> str:
 def _keys(text: str) -> Iterable[HostKey]:
     for line in text.splitlines():
         words = line.split()
-        if len(words) >= 3 and not line.startswith("#"):
+        if len(words) >= 3 and TYPE.fullmatch(words[1]) and not line.startswith("#"):
             try:
                 base64.b64decode(words[2], validate=True)
             except binascii.Error:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import shlex
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,13 +18,20 @@ from bfinfra.backends.ansible.connection import Connection
 from bfinfra.backends.ansible.play import Played, play
 from bfinfra.backends.ansible.reading import Answer
 from bfinfra.backends.transport import WriteRefused
-from bfinfra.model.errors import BfinfraError, Denied, Malformed, RemoteError
+from bfinfra.model.errors import BfinfraError, Denied, Malformed, Rejected, RemoteError
 
 if TYPE_CHECKING:
     from bfinfra.backends.transport import Transport
     from bfinfra.model.ssh import LinuxMachine, Play
 
 AT_ONCE = 16  # machines
+PLAIN = "/bin/sh"
+BY_SUDO = """/bin/sh -c 'exec sudo -n -H /bin/sh -c "$(cat)"'"""
+ASKED_BY_SUDO = (
+    """/bin/sh -c 'IFS= read -r password; script=$(cat); """
+    """printf "%s\\n" "$password" | sudo -S -p "" -H /bin/sh -c "$script"'"""
+)
+"""sudo gets the password alone: it must not take the script for a second try after a wrong password."""
 Commands = Mapping[str, Sequence[str]]
 
 
@@ -100,9 +106,12 @@ class LinuxHosts:
         try:
             connection = self._connection(machine)
             self._transport.tally.count("ssh", writing=False)
-            line, stdin = _as_root(machine, reading.script(commands))
-            done = connection.run(line, stdin, timeout)
+            done = connection.run(*_as_root(machine, reading.script(commands)), timeout)
             return reading.answers(commands, done.stdout)
+        except OSError as error:
+            return Rejected(
+                "a command can't be run on the machine", server=machine.server, why=error.strerror or ""
+            )
         except ValueError as error:
             words = programs.excerpt(done.stderr.decode(errors="replace"))
             if "sudo" in words:
@@ -156,11 +165,14 @@ class LinuxHosts:
             return self._agent
 
 
-def _as_root(machine: LinuxMachine, script: str) -> tuple[str, bytes]:
-    """The command line that runs a script as root, and its input."""
-    line = f"/bin/sh -c {shlex.quote(script)}"
+def _as_root(machine: LinuxMachine, script: bytes) -> tuple[str, bytes]:
+    """The command line that runs a script, as root if the machine's settings say so, and its input.
+
+    The line is a constant, as the login shell of the account reads it, which may be any. The script comes by
+    its input.
+    """
     if not machine.root or machine.user == "root":
-        return line, b""
+        return PLAIN, script
     if machine.sudo_password is None:
-        return f"sudo -n -H {line}", b""
-    return f"sudo -S -p '' -H {line}", machine.sudo_password.reveal().encode() + b"\n"
+        return BY_SUDO, script
+    return ASKED_BY_SUDO, programs.answer(machine.sudo_password, "sudo_password") + script

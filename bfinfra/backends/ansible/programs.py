@@ -4,10 +4,12 @@ print.
 
 from __future__ import annotations
 
-import shutil
+import os
 
+from bfinfra.model import subprocesses
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.redact import redact
+from bfinfra.model.secret import Secret
 from bfinfra.model.secret import environment as without_secrets
 
 PASSED_ON = (
@@ -21,12 +23,13 @@ PASSED_ON = (
     "SSL_CERT_FILE",
     "VIRTUAL_ENV",
 )
+ANSWER = 1023  # bytes of a password that ssh reads
 LONGEST = 600  # characters of a program's output in a message
 
 
 def find(name: str) -> str:
     """A program's path. Raises BfinfraError if it isn't installed."""
-    if found := shutil.which(name):
+    if found := subprocesses.find(name):
         return found
     raise BfinfraError(
         Problem(
@@ -41,6 +44,24 @@ def environment(**more: str) -> dict[str, str]:
     """The environment for such a program, without this process's secrets, Ansible and SSH settings."""
     kept = {name: value for name, value in without_secrets().items() if name in PASSED_ON}
     return {**kept, "LC_ALL": "C.UTF-8", **more}
+
+
+def answer(password: Secret, field: str) -> bytes:
+    """The password as the line that a program reads. `field`: of the machine, for messages. Raises
+    BfinfraError for one that is not one line, or too long.
+    """
+    line = os.fsencode(password.reveal())
+    if any(each in line for each in (b"\n", b"\r", b"\0")):
+        why = "it is not one line"
+    elif len(line) > ANSWER:
+        why = f"it has more than {ANSWER} bytes"
+    else:
+        return line + b"\n"
+    raise BfinfraError(
+        Problem(
+            f"{field} {password} can't be used", why=why, next="let the reference lead to the password alone"
+        )
+    )
 
 
 def excerpt(text: str, longest: int = LONGEST) -> str:

@@ -1,5 +1,8 @@
 """Runs many small commands at once: builds a script that prints each output and exit code, and parses it.
 Commands must only read.
+
+What a command prints can't pass for another command's answer: each answer stands between lines with a word
+that the machine draws anew for each script.
 """
 
 from __future__ import annotations
@@ -8,11 +11,10 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 
+from bfinfra.model import subprocesses
 from bfinfra.model.records import dataclass
 
-BEGIN, END = "\x1e", "\x1d"
-PIECE = re.compile(f"{BEGIN}(\\d+)\n(.*?){END}(\\d+)\n", re.DOTALL)
-LARGEST = 4 << 20  # bytes of all answers of a machine
+DRAWN = re.compile(r"\x1e([0-9a-f-]{36})\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,25 +30,29 @@ class Answer:
         return self.code == 0
 
 
-def script(commands: Mapping[str, Sequence[str]]) -> str:
-    """A POSIX shell script that runs each command; its output has three lines for each."""
-    lines = []
+def script(commands: Mapping[str, Sequence[str]]) -> bytes:
+    """A POSIX shell script that runs each command; its output has three lines for each. Raises OSError for a
+    word that no program can be given.
+    """
+    lines = [b"IFS= read -r drawn < /proc/sys/kernel/random/uuid", b"""printf '\\036%s\\n' "$drawn\""""]
     for number, argv in enumerate(commands.values()):
+        subprocesses.encoded(argv)
         lines += [
-            f"printf '\\036%s\\n' {number}",
-            f"{shlex.join(argv)} 2>&1 < /dev/null",
-            "printf '\\035%s\\n' $?",
+            f"""printf '\\036%s %s\\n' "$drawn" {number}""".encode(),
+            shlex.join(argv).encode(errors="surrogateescape") + b" 2>&1 < /dev/null",
+            b"""printf '\\035%s %s\\n' "$drawn" $?""",
         ]
-    return "\n".join(lines)
+    return b"\n".join([*lines, b""])
 
 
 def answers(commands: Mapping[str, Sequence[str]], output: bytes) -> dict[str, Answer]:
     """Command's name → Answer. Raises ValueError if one is missing."""
-    if len(output) > LARGEST:
-        raise ValueError(f"it answers more than {LARGEST >> 20} MiB")
+    text = output.decode(errors="replace")
+    drawn = DRAWN.search(text)
+    piece = re.compile(f"\x1e{drawn[1]} (\\d+)\n(.*?)\x1d{drawn[1]} (\\d+)\n", re.DOTALL) if drawn else None
     found = {
-        int(number): Answer(text, int(code))
-        for number, text, code in PIECE.findall(output.decode(errors="replace"))
+        int(number): Answer(printed, int(code))
+        for number, printed, code in (piece.findall(text) if piece else ())
     }
     if missing := [name for number, name in enumerate(commands) if number not in found]:
         raise ValueError(f"no answer to {', '.join(missing)}")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,9 +11,11 @@ from typing import Any
 
 from bfinfra.backends.helm.chart import ChartFile
 from bfinfra.backends.words import safe
+from bfinfra.model import subprocesses
 from bfinfra.model.records import dataclass
 
 RENDERING = 60  # seconds
+LARGEST = 64 << 20  # bytes of what it renders
 NOWHERE = "http://127.0.0.1:9"
 """An address without a proxy: rendering needs no network, and gets none."""
 
@@ -39,7 +39,7 @@ class Release:
 
 def template(chart: ChartFile, release: Release, capabilities: Capabilities) -> str:
     """The rendered manifests, with hooks and definitions. Raises ValueError with helm's words."""
-    program = shutil.which("helm")
+    program = subprocesses.find("helm")
     if program is None:
         raise ValueError(
             "helm is not installed on this machine; install it, or render the chart elsewhere and write "
@@ -50,11 +50,10 @@ def template(chart: ChartFile, release: Release, capabilities: Capabilities) -> 
         (home / "chart.tgz").write_bytes(chart.content)
         with os.fdopen(os.open(home / "values.json", os.O_WRONLY | os.O_CREAT, 0o600), "w") as stream:
             json.dump(release.values, stream)
-        words = ["template", release.name, "chart.tgz", "--namespace", release.namespace, "--include-crds"]
-        words += ["--values", "values.json"]
+        words = ["template", "--namespace", release.namespace, "--include-crds", "--values", "values.json"]
         words += ["--kube-version", capabilities.version] if capabilities.version else []
         words += [word for api in capabilities.apis for word in ("--api-versions", api)]
-        return _run([program, *words], home)
+        return _run([program, *words, "--", release.name, "chart.tgz"], home)
 
 
 def _run(command: list[str], home: Path) -> str:
@@ -66,11 +65,9 @@ def _run(command: list[str], home: Path) -> str:
         "HTTPS_PROXY": NOWHERE,
     }
     try:
-        done = subprocess.run(  # noqa: S603 - no shell, and no words of others but a chart's name
-            command, cwd=home, env=environment, capture_output=True, timeout=RENDERING, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ValueError(f"helm did not run ({type(error).__name__})") from None
-    if done.returncode:
+        done = subprocesses.run(command, env=environment, limit=RENDERING, largest=LARGEST, cwd=home)
+    except OSError as error:
+        raise ValueError(f"helm can't render it: {error.strerror}") from None
+    if done.code:
         raise ValueError(f"helm can't render it: {safe(done.stderr.decode(errors='replace'), 600)}")
     return done.stdout.decode(errors="replace")

@@ -4,18 +4,13 @@ shell.
 
 from __future__ import annotations
 
-import collections
-import os
-import shutil
-import signal
-import subprocess
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 
 from bfinfra.backends.images.archive import full_name
+from bfinfra.model import subprocesses
 from bfinfra.model.errors import Rejected
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import environment
@@ -33,6 +28,7 @@ PROBING = 10  # seconds
 BUILDING = 3600  # seconds of a build or push
 LINES = 12  # last lines of a failed build's output in an error
 LONGEST = 300  # characters of a line
+KEPT = 1 << 16  # bytes of the end of its output
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +52,8 @@ class Recipe:
 
     def by_hand(self, image: str, *, push: bool) -> str:
         """The commands for a person."""
-        return " ".join(("docker build", *self.options(image))) + (f" && docker push {image}" if push else "")
+        build = shlex.join(("docker", "build", *self.options(image)))
+        return f"{build} && {shlex.join(('docker', 'push', image))}" if push else build
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +82,7 @@ def find() -> tuple[Tool | None, str]:
     """The first tool that works, or None and why none does."""
     reasons = []
     for name, arguments in PROBES.items():
-        program = shutil.which(name)
+        program = subprocesses.find(name)
         if program is None:
             continue
         if not (why := _probe((program, *arguments))):
@@ -101,51 +98,25 @@ def run(argv: Sequence[str], what: str, limit: float = BUILDING) -> None:
     end the build.
     """
     try:
-        process = subprocess.Popen(  # noqa: S603 - found by name, no shell
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            env=environment(),
-        )
-    except OSError as error:
-        raise Rejected(f"{what} did not start", why=f"{argv[0]}: {error.strerror}") from None
-    with process, _killed_after(process, limit) as overdue:
-        assert process.stdout is not None
-        tail = collections.deque(filter(None, map(_printable, process.stdout)), maxlen=LINES)
-        code = process.wait()
-    if overdue.is_set():
+        done = subprocesses.run(argv, env=environment(), limit=limit, largest=KEPT, tail=True)
+    except subprocesses.Overdue as error:
         raise Rejected(
             f"{what} took more than {limit:.0f} s and was stopped",
-            why=" | ".join(tail),
+            why=_last(error.output),
             next="check whether its registry answers",
-        )
-    if code:
+        ) from None
+    except OSError as error:
+        raise Rejected(f"{what} did not start", why=f"{argv[0]}: {error.strerror}") from None
+    if done.code:
         raise Rejected(
             f"{what} failed",
-            why=f"{Path(argv[0]).name} ended with {code}: {' | '.join(tail)}",
-            next=f"run it by hand: {' '.join(argv)}",
+            why=f"{Path(argv[0]).name} ended with {done.code}: {_last(done.stdout)}",
+            next=f"run it by hand: {shlex.join(argv)}",
         )
 
 
-@contextmanager
-def _killed_after(process: subprocess.Popen[bytes], limit: float) -> Iterator[threading.Event]:
-    """Kills the process at the limit, and if the body is left early."""
-    overdue = threading.Event()
-
-    def stop() -> None:
-        overdue.set()
-        os.killpg(process.pid, signal.SIGKILL)
-
-    timer = threading.Timer(limit, stop)
-    timer.start()
-    try:
-        yield overdue
-    finally:
-        timer.cancel()
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+def _last(output: bytes) -> str:
+    return " | ".join([*filter(None, map(_printable, output.splitlines()))][-LINES:])
 
 
 def _printable(line: bytes) -> str:
@@ -155,17 +126,10 @@ def _printable(line: bytes) -> str:
 def _probe(argv: Sequence[str]) -> str:
     """Return why a tool doesn't work, or ""."""
     try:
-        done = subprocess.run(  # noqa: S603 - the same
-            argv,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=PROBING,
-            check=False,
-            env=environment(),
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"it did not answer ({type(error).__name__})"
-    if done.returncode == 0 and done.stdout.strip():
+        done = subprocesses.run(argv, env=environment(), limit=PROBING)
+    except OSError as error:
+        return f"it did not answer ({error.strerror})"
+    if done.code == 0 and done.stdout.strip():
         return ""
     lines = done.stderr.strip().splitlines()
-    return _printable(lines[-1]) if lines else f"it ended with {done.returncode}"
+    return _printable(lines[-1]) if lines else f"it ended with {done.code}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import re
 import shlex
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,20 @@ from bfinfra.sandbox.linux.machine import Machine, Node
 from bfinfra.sandbox.linux.output import Output
 from bfinfra.sandbox.linux.programs import Programs
 
-PIECE = re.compile(r"printf '\\036%s\\n' (\d+)\n(.*?) 2>&1 < /dev/null\nprintf '\\035%s\\n' \$\?", re.DOTALL)
+PIECE = re.compile(
+    r"""printf '\\036%s %s\\n' "\$drawn" (\d+)\n(.*?) 2>&1 < /dev/null\n"""
+    r"""printf '\\035%s %s\\n' "\$drawn" \$\?""",
+    re.DOTALL,
+)
+BY_STDIN = {
+    "/bin/sh": False,
+    """/bin/sh -c 'exec sudo -n -H /bin/sh -c "$(cat)"'""": False,
+    (
+        """/bin/sh -c 'IFS= read -r password; script=$(cat); """
+        """printf "%s\\n" "$password" | sudo -S -p "" -H /bin/sh -c "$script"'"""
+    ): True,
+}
+"""Lines that take a script from their input, and whether the first line there is a password."""
 FOLDER = re.compile(
     r'\( umask 77 && mkdir -p "` echo (\S+) `"&& mkdir "` echo (\S+) `" && echo (\S+)="` echo \2 `" \)'
 )
@@ -37,6 +51,9 @@ class Call:
 
 def parse(line: str, stdin: bytes, user: str, programs: Programs) -> Call:
     """A command line of `user`."""
+    if line in BY_STDIN:
+        script = stdin.decode(errors="surrogateescape")
+        return _script(script.partition("\n")[2] if BY_STDIN[line] else script, b"", user, programs)
     words = _words(line)
     if words[:1] == ["sudo"] and "/bin/sh" in words:
         at = words.index("/bin/sh")
@@ -87,10 +104,11 @@ def _words(line: str) -> list[str]:
 
 def _read(machine: Machine, pieces: list[tuple[str, str]], user: str, programs: Programs) -> Output:
     """On a copy: a look leaves nothing."""
-    printed, trial = "", machine.copy()
+    drawn, trial = uuid.uuid4(), machine.copy()
+    printed = f"\x1e{drawn}\n"
     for number, line in pieces:
         done = programs.run(trial, shlex.split(line), user)
-        printed += f"\x1e{number}\n{done.text}\x1d{done.code}\n"
+        printed += f"\x1e{drawn} {number}\n{done.text}\x1d{drawn} {done.code}\n"
     return Output(printed)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,14 @@ def test_arguments_never_see_a_shell(path: Path, tmp_path: Path) -> None:
     ]
 
 
+def test_what_a_person_is_told_to_run_runs_nothing_else(tmp_path: Path) -> None:
+    canary = tmp_path / "canary"
+    recipe = Recipe(tmp_path, arguments={"A": f"$(touch {canary})`touch {canary}`; touch {canary} #'"})
+    line = recipe.by_hand("name:tag", push=True).replace("docker", "true")
+    subprocess.run(["/bin/sh", "-c", line], check=True)
+    assert not canary.exists()
+
+
 def test_a_recipe_names_its_dockerfile_and_arguments(tmp_path: Path) -> None:
     recipe = Recipe(tmp_path, "webhook/build/Dockerfile", {"GOPROXY": "http://10.1.0.9"})
     assert tools.Tool("docker", "docker").build(recipe, "r/w:1") == (
@@ -99,13 +108,13 @@ def test_a_failed_build_shows_its_last_lines_and_the_command(path: Path) -> None
         ),
     )
     with pytest.raises(Rejected) as caught:
-        tools.run(("docker", "build"), "the build of x")
+        tools.run((str(path / "docker"), "build", "$(id)"), "the build of x")
     problem = caught.value.problems[0]
     assert "docker ended with 7" in problem.why
     assert "no such package" in problem.why
     assert "line 3 " not in problem.why
     assert "\033" not in problem.why
-    assert problem.next == "run it by hand: docker build"
+    assert problem.next == f"run it by hand: {path}/docker build '$(id)'"
 
 
 def test_a_build_that_takes_too_long_is_stopped(path: Path) -> None:
