@@ -23,6 +23,8 @@ from bfinfra.model.redact import hide
 from bfinfra.model.sources import LARGEST, LocalFile, Sources, small
 
 WAYS = ("env", "file", "command", "keyring")
+MACHINE = "machine"
+"""The way of a secret that a machine of the site gave: no site can write it."""
 WITHHELD = {
     "BFINFRA_VCENTER_PASSWORD",
     "GOVC_PASSWORD",
@@ -69,6 +71,7 @@ class Secret:
             "file": self._from_file,
             "command": self._from_command,
             "keyring": self._from_keyring,
+            MACHINE: self._from_env,
         }
         return read[self.way]()
 
@@ -78,6 +81,16 @@ class Secret:
         checked once. Texts, as paths take long to compare.
         """
         return self.way, self.target, str(self.sources.base), str(self.sources.stand_ins)
+
+    @classmethod
+    def of_machine(cls, name: str, text: str) -> Secret:
+        """A text that a machine gave. `name`: what it is, of which machine."""
+        return cls(MACHINE, name, Sources(env={name: text}))
+
+    @property
+    def foreign(self) -> bool:
+        """True if a machine gave it: a path or a program in it is none of this machine's."""
+        return self.way == MACHINE
 
     @property
     def file(self) -> LocalFile | None:

@@ -77,11 +77,14 @@ class Clusters:
         return [(client, each) for client in made for each in sorted(client.selected)]
 
     def kubeconfig(self, endpoint: Endpoint) -> str:
-        """A kubeconfig with a token of a new login, its contexts named as `kubectl vsphere login` does."""
-        if endpoint.kubeconfig is not None:
+        """A kubeconfig with a token of a new login, its contexts named as `kubectl vsphere login` does. One
+        that a machine gave is written anew: kubectl would run a program that it names.
+        """
+        if endpoint.kubeconfig is not None and not endpoint.kubeconfig.foreign:
             return self._reachable(endpoint.kubeconfig.reveal())
         access = self._enter(endpoint)
-        return self._reachable(_kubeconfig(endpoint, access, self._username()))
+        account = "" if endpoint.kubeconfig is not None else self._username()
+        return self._reachable(_kubeconfig(endpoint, access, account))
 
     def _reachable(self, kubeconfig: str) -> str:
         """The same with the addresses where the sandbox listens, for clients that don't know them."""
@@ -142,8 +145,12 @@ class Clusters:
         return credentials(self._settings, before=login.PASSWORD).username if self._settings else ""
 
 
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
 def _kubeconfig(endpoint: Endpoint, access: Access, username: str) -> str:
-    host = access.url.removeprefix("https://").rpartition(":")[0]
+    host = access.address.rpartition(":")[0] or access.address
     if access.trust.sha256:
         raise Refusal(
             f"no kubeconfig for {endpoint}",
@@ -153,8 +160,13 @@ def _kubeconfig(endpoint: Endpoint, access: Access, username: str) -> str:
     pem = (
         small(access.trust.ca_file.path) if access.trust.ca_file else access.trust.ca_pem or access.extra_pem
     )
-    authority = {"certificate-authority-data": base64.b64encode(pem.encode()).decode()} if pem else {}
-    name, user = endpoint.guest or endpoint.namespace or host, f"wcp:{host}:{username}"
+    authority = {"certificate-authority-data": _base64(pem)} if pem else {}
+    name = endpoint.guest or endpoint.namespace or host
+    user = f"wcp:{host}:{username}" if username else f"admin@{host}"
+    proof = {"token": access.token}
+    if access.identity is not None:
+        certificate, key = map(_base64, access.identity)
+        proof = {"client-certificate-data": certificate, "client-key-data": key}
     space = {"namespace": endpoint.namespace} if endpoint.namespace and not endpoint.guest else {}
     return yaml.safe_dump(
         {
@@ -163,7 +175,7 @@ def _kubeconfig(endpoint: Endpoint, access: Access, username: str) -> str:
             "current-context": name,
             "clusters": [{"name": host, "cluster": {"server": access.url, **authority}}],
             "contexts": [{"name": name, "context": {"cluster": host, "user": user, **space}}],
-            "users": [{"name": user, "user": {"token": access.token}}],
+            "users": [{"name": user, "user": proof}],
         },
         sort_keys=False,
     )

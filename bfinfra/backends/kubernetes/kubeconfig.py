@@ -145,6 +145,12 @@ def _material(entry: Mapping[str, object], name: str, folder: Path | None, secre
 def _file(name: object, folder: Path | None, secret: Secret) -> str:
     if not name:
         return ""
+    if secret.foreign:
+        raise _refusal(
+            secret,
+            "it names a file, and a file of this machine is none of that machine's business",
+            "embed the content there, as kubeadm does",
+        )
     path = expanded(str(name))
     if not path.is_absolute():
         if folder is None:

@@ -4,8 +4,11 @@ import base64
 import json
 
 import pytest
+import yaml
 
-from bfinfra.backends.kubernetes import kubeconfig
+from bfinfra.backends.kubernetes import Clusters, kubeconfig
+from bfinfra.backends.transport import Transport
+from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import Sources
@@ -90,3 +93,52 @@ def test_a_client_certificate_gets_in(cluster, api, clusters):
     access = kubeconfig.read(api.secret())
     assert bool(access.identity) == ("client-certificate" in user)
     assert cluster.version()
+
+
+def of_machine(written):
+    return Secret.of_machine("admin.conf of gpu-01", json.dumps(written))
+
+
+@pytest.mark.parametrize("named", ["/etc/passwd", "~/.ssh/id_ed25519", "beside"])
+@pytest.mark.parametrize("field", ["tokenFile", "client-key", "client-certificate"])
+def test_a_machine_s_kubeconfig_reads_no_file_of_this_one(field, named):
+    written = config({"client-certificate-data": "QQ==", "client-key-data": "QQ=="} | {field: named})
+    if field != "tokenFile":
+        del written["users"][0]["user"][f"{field}-data"]
+    with pytest.raises(Refusal, match=r"admin\.conf of gpu-01.*names a file"):
+        kubeconfig.read(of_machine(written))
+    authority = config(**{"certificate-authority": named})
+    del authority["clusters"][0]["cluster"]["certificate-authority-data"]
+    with pytest.raises(Refusal, match="names a file"):
+        kubeconfig.read(of_machine(authority))
+
+
+@pytest.mark.parametrize(
+    ("user", "proof"),
+    [
+        ({"token": "t0k"}, {"token": "t0k"}),
+        (
+            {"client-certificate-data": "QQ==", "client-key-data": "Qg=="},
+            {"client-certificate-data": "QQ==", "client-key-data": "Qg=="},
+        ),
+    ],
+)
+def test_a_machine_s_kubeconfig_is_handed_on_without_the_programs_that_it_names(user, proof):
+    written = config(user)
+    runs = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "touch"}}
+    written["users"].append({"name": "other", "user": runs})
+    written["contexts"].append({"name": "other", "context": {"cluster": "k", "user": "other"}})
+    written["extensions"] = [{"name": "x", "extension": runs}]
+    text = Clusters(Transport(), None).kubeconfig(Endpoint(kubeconfig=of_machine(written)))
+    assert "exec" not in text
+    found = yaml.safe_load(text)
+    (each,) = found["users"]
+    assert each["user"] == proof
+    assert found["clusters"][0]["cluster"] == written["clusters"][0]["cluster"]
+    assert kubeconfig.read(secret(text)).url == "https://h:6443"
+
+
+def test_a_machine_s_kubeconfig_whose_own_login_is_a_program_is_refused():
+    written = of_machine(config({"exec": {"command": "touch"}}))
+    with pytest.raises(Refusal, match="it would run a program"):
+        Clusters(Transport(), None).kubeconfig(Endpoint(kubeconfig=written))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import secrets as random
@@ -12,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bfinfra.backends.kubernetes import kubeconfig
 from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.kinds.linux import Answers, Commands
 from bfinfra.kinds.machine.base import LinuxSoftware, Reading, digest, sent
@@ -292,8 +294,9 @@ def _manifests(path: str) -> Iterator[dict[str, Any]]:
 def _discovery(home: Endpoint, token: str) -> str:
     """A kubeconfig with the cluster's authority and address, and the bootstrap token as its user's."""
     assert home.kubeconfig is not None
-    admin = next(iter(foreign.documents(home.kubeconfig.reveal())))
-    cluster = admin["clusters"][0]["cluster"]
+    access = kubeconfig.read(home.kubeconfig)
+    authority = base64.b64encode((access.trust.ca_pem or "").encode()).decode()
+    cluster = {"server": access.url, "certificate-authority-data": authority}
     return json.dumps(
         {
             "apiVersion": "v1",

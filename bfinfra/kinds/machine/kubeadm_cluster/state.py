@@ -18,7 +18,6 @@ from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
-from bfinfra.model.sources import Sources
 
 if TYPE_CHECKING:
     from bfinfra.kinds.linux import Answers
@@ -169,4 +168,4 @@ def _admin(host: str, answers: Answers) -> Secret | None:
     if found is None or not found.ok or ("kind: Config" not in found.text and '"Config"' not in found.text):
         return None
     name = f"admin.conf of {host}, {hashlib.sha256(found.text.encode()).hexdigest()[:12]}"
-    return Secret("env", name, Sources(env={name: found.text}))
+    return Secret.of_machine(name, found.text)
