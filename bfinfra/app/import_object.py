@@ -8,6 +8,7 @@ from pathlib import Path
 from bfinfra.app.context import LIVE, RunContext
 from bfinfra.app.describe import describe_one
 from bfinfra.model.errors import BfinfraError, Problem, SiteError
+from bfinfra.model.files import edit
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 
@@ -20,7 +21,6 @@ def import_object(
 
     `again`: reads the site again; if that fails, the file gets its old text back. Raises BfinfraError.
     """
-    from bfinfra.spec import files
     from bfinfra.spec.writing import block, inserted
 
     written = describe_one(site, key, context=context)
@@ -28,11 +28,11 @@ def import_object(
     file = _file(site, key.kind)
     before = file.read_text(encoding="utf-8")
     after = inserted(before, key.kind, key.name, fields, fill_in)
-    files.replace(file, after)
+    edit(file, after)
     try:
         again()
     except SiteError as error:
-        files.replace(file, before)
+        edit(file, before)
         raise BfinfraError(
             Problem(f"{key} does not fit into the site", str(file), "; ".join(map(str, error.problems)))
         ) from None

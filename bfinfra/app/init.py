@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from bfinfra.app.context import LIVE, RunContext
 from bfinfra.app.describe import describe, differing
 from bfinfra.model.errors import BfinfraError, Denied, Problem
+from bfinfra.model.files import create, make_folder, reported
 from bfinfra.model.initial import Initial
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site, VCenterSettings
@@ -85,7 +86,7 @@ def _distinct(errors: Iterable[BfinfraError]) -> list[Problem]:
 
 def free(folder: Path, names: Iterable[str]) -> None:
     """Raises BfinfraError if one of these files exists."""
-    if there := [folder / name for name in names if (folder / name).exists()]:
+    if there := [folder / name for name in names if os.path.lexists(folder / name)]:
         raise BfinfraError(
             *(
                 Problem(f"{each} exists already", why="no file is overwritten", next="choose another folder")
@@ -99,15 +100,10 @@ def put(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
     anything, if one of them exists.
     """
     free(folder, files)
-    try:
-        for name, text in files.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            with (folder / name).open("x", encoding="utf-8") as file:
-                file.write(text)
-    except OSError as error:
-        raise BfinfraError(
-            Problem("the site can't be written", str(error.filename or folder), error.strerror or "")
-        ) from None
+    for name, text in files.items():
+        with reported(folder / name):
+            make_folder((folder / name).parent)
+        create(folder / name, text)
     return tuple(folder / name for name in files)
 
 

@@ -7,17 +7,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from wsgiref.simple_server import WSGIServer
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    start_http_server,
-    write_to_textfile,
-)
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, start_http_server
 
 from bfinfra.app.listener import Listener
 from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.files import write_named
 
 if TYPE_CHECKING:
     from bfinfra.app.sight import Sight
@@ -182,9 +176,9 @@ class WatchMetrics(WatchCounts):
             return
         self._written = time.monotonic()
         try:
-            write_to_textfile(self._file, self.registry)
-        except OSError as error:
-            self._failed(f"the metrics can't be written: {self._file}: {error.strerror}")
+            write_named(self._file, generate_latest(self.registry))
+        except BfinfraError as error:
+            self._failed(str(error))
 
     def _gauge(self, name: str, about: str, site: Site) -> Gauge:
         return Gauge(name, about, ["site"], registry=self.registry).labels(site.name)

@@ -12,8 +12,8 @@ from typing import Any
 
 from bfinfra.app.saved_files import changed, contents, folder_of, relative
 from bfinfra.app.saved_plan import plan_of
-from bfinfra.model import private
 from bfinfra.model.errors import BfinfraError, Diverged, Problem
+from bfinfra.model.files import PRIVATE, write_named
 from bfinfra.model.plan import Plan, agrees
 from bfinfra.model.records import dataclass
 from bfinfra.model.redact import clean
@@ -30,7 +30,7 @@ AGAIN = "plan again: bfinfra plan SITE --out FILE"
 
 
 def save_plan(path: Path, site: Site, plan: Plan, *, destroy: bool = False) -> None:
-    """Write a plan for a later apply; only its owner can read it."""
+    """Write a plan for a later apply, to a file that only its owner can read. Raises BfinfraError."""
     base = folder_of(site).absolute()
     data = {
         "format_version": FORMAT_VERSION,
@@ -47,7 +47,7 @@ def save_plan(path: Path, site: Site, plan: Plan, *, destroy: bool = False) -> N
         "contents": contents(site, base),
         "plan": portable(site, plan),
     }
-    private.write(path, json.dumps(clean(data), indent=1))
+    write_named(path, json.dumps(clean(data), indent=1), PRIVATE)
 
 
 def portable(site: Site, plan: Plan) -> dict[str, Any]:

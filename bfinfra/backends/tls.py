@@ -5,7 +5,6 @@ every handshake is checked against.
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
 import socket
 import ssl
@@ -16,6 +15,7 @@ from pathlib import Path
 import truststore
 
 from bfinfra.model.errors import Untrusted
+from bfinfra.model.files import PRIVATE, write_whole
 from bfinfra.model.sources import small
 from bfinfra.model.trust import Trust
 
@@ -102,10 +102,9 @@ def identify(context: ssl.SSLContext, certificate: str, key: str, server: str) -
             sealed = loaded.private_bytes(
                 forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.BestAvailableEncryption(password)
             )
-            mine, its_key = (
-                _private(Path(folder) / "certificate.pem", certificate.encode()),
-                _private(Path(folder) / "key.pem", sealed),
-            )
+            mine, its_key = Path(folder, "certificate.pem"), Path(folder, "key.pem")
+            write_whole(mine, certificate, PRIVATE)
+            write_whole(its_key, sealed, PRIVATE)
             context.load_cert_chain(mine, its_key, password=password)
         except (OSError, TypeError, ValueError):
             raise Untrusted(
@@ -114,12 +113,6 @@ def identify(context: ssl.SSLContext, certificate: str, key: str, server: str) -
                 why="certificate and key don't fit, or are not PEM",
                 next="create the kubeconfig again",
             ) from None
-
-
-def _private(path: Path, data: bytes) -> Path:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
-        out.write(data)
-    return path
 
 
 def check_pin(shown: bytes | None, pin: str, server: str) -> None:

@@ -116,22 +116,18 @@ def named(args: argparse.Namespace) -> str:
     return args.sites[0] if len(args.sites) == 1 and not Path(args.sites[0]).exists() else ""
 
 
-def has_folder(*names: str | None) -> None:
-    """Raises BfinfraError if the folder of a file to be written is missing, or the file is a folder. Called
-    before the servers are read, which takes long.
+def can_write(*names: str | None) -> None:
+    """Raises BfinfraError if a file that the arguments name could not be written now. Called before the
+    servers are read, which takes long, and before they are written.
     """
     from bfinfra.model.errors import BfinfraError, Problem
+    from bfinfra.model.files import check_named
 
-    folders = {name: Path(name).parent for name in names if name}
-    missing = [
-        Problem("the file can't be written", name, f"there is no folder {folder}", f"mkdir -p {folder}")
-        for name, folder in folders.items()
-        if not folder.is_dir()
-    ]
-    missing += [
-        Problem("the file can't be written", name, "it is a folder", "name a file in it")
-        for name in folders
-        if Path(name).is_dir()
-    ]
-    if missing:
-        raise BfinfraError(*missing)
+    problems: list[Problem] = []
+    for name in filter(None, names):
+        try:
+            check_named(name)
+        except BfinfraError as error:
+            problems += error.problems
+    if problems:
+        raise BfinfraError(*problems)

@@ -46,20 +46,16 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write(folder: Path, screen: Screen) -> None:
-    """Write a file. Raises BfinfraError."""
-    from bfinfra.model.errors import BfinfraError, Problem
+    """Write the files that are missing. Raises BfinfraError."""
+    from bfinfra.model.files import create, make_folder, reported
 
     for name in FILES:
         file = folder / name
         if file.exists():
             continue
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(_packaged(name).read_bytes())
-        except OSError as error:
-            why = error.strerror or type(error).__name__
-            next_ = "name another folder: bfinfra demo FOLDER"
-            raise BfinfraError(Problem("the file can't be written", str(file), why, next_)) from None
+        with reported(file):
+            make_folder(file.parent)
+        create(file, _packaged(name).read_bytes())
         screen.say(f"wrote {file}")
 
 

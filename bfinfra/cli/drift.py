@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bfinfra.cli import arguments, context
 
 if TYPE_CHECKING:
-    from bfinfra.cli.screen import Screen
+    from bfinfra.cli.screen import Attempt, Screen
     from bfinfra.model.drift import Report
     from bfinfra.model.site import Site
 
@@ -35,10 +35,10 @@ def run(args: argparse.Namespace) -> int:
     """Show what differs, who changed it, and since when; returns the exit code."""
     from bfinfra.app.drift import drift
     from bfinfra.cli.findings import exit_code, notify
-    from bfinfra.cli.screen import Screen
+    from bfinfra.cli.screen import Screen, all_of
     from bfinfra.render import drift as render
 
-    context.has_folder(args.junit, args.html)
+    context.can_write(args.junit, args.html)
     site, run_context = context.load(args)
     found = drift(site, targets=context.targets(args), context=run_context)
     screen = Screen.of(args)
@@ -53,22 +53,29 @@ def run(args: argparse.Namespace) -> int:
             markdown=lambda style: render.markdown(found, style),
             lines=lambda: render.lines(found),
         )
-    _write_reports(args, site, found, screen)
-    reported = notify(site, found, run_context, screen)
-    if not args.forget:
-        _remember(found, screen, reported=reported)
+    with all_of() as attempt:
+        _write_reports(args, site, found, screen, attempt)
+        reported = notify(site, found, run_context, screen)
+        if not args.forget:
+            _remember(found, screen, reported=reported)
     return exit_code(found)
 
 
-def _write_reports(args: argparse.Namespace, site: Site, found: Report, screen: Screen) -> None:
+def _write_reports(
+    args: argparse.Namespace, site: Site, found: Report, screen: Screen, attempt: Attempt
+) -> None:
     if args.junit:
         from bfinfra.render.junit import junit
 
-        screen.write(args.junit, junit(found))
+        attempt(lambda: screen.write(args.junit, junit(found)))
     if args.html:
         from bfinfra.render.page import page
 
-        screen.page(args.html, site, lambda before, style: page(found, site.resources, before, style))
+        attempt(
+            lambda: screen.page(
+                args.html, site, lambda before, style: page(found, site.resources, before, style)
+            )
+        )
 
 
 def _remember(found: Report, screen: Screen, *, reported: bool) -> None:

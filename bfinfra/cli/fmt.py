@@ -37,8 +37,9 @@ def run(args: argparse.Namespace) -> int:
     """Format the files and print the names of those that change. Writes none where one can't be read."""
     from bfinfra.app.layout import layouts
     from bfinfra.cli.screen import Screen
+    from bfinfra.model.files import edit
     from bfinfra.render import data
-    from bfinfra.spec.files import PIPED, replace
+    from bfinfra.spec.files import PIPED
 
     found = layouts([Path(each) for each in args.sites])
     changed = [each for each in found if each.after != each.before]
@@ -46,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     if not (args.check or args.diff):
         for each in changed:
             if each.file != PIPED:
-                replace(each.file, each.after)
+                edit(each.file, each.after)
         if piped := next((each.after for each in found if each.file == PIPED), ""):
             shown = piped
     listed = data.document("fmt", changed=[str(each.file) for each in changed])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bfinfra.cli import arguments, context, output
@@ -25,13 +24,13 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.app.kubeconfig import kubeconfig
     from bfinfra.cli.screen import Screen
 
-    context.has_folder(args.out)
+    context.can_write(args.out)
     site, run_context = context.load(args)
     found = kubeconfig(site, args.address, context=run_context)
     if args.out:
-        from bfinfra.model import private
+        from bfinfra.model.files import PRIVATE, write_named
 
-        private.write(Path(args.out), found)
+        write_named(args.out, found, PRIVATE)
         Screen.of(args).say(f"export KUBECONFIG={args.out}")
     else:
         output.document(found, end="" if found.endswith("\n") else "\n")

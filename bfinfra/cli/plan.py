@@ -27,10 +27,10 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 def run(args: argparse.Namespace) -> int:
     """Returns 1 if something could not be read or decided; 2 for changes with --detailed-exitcode; else 0."""
     from bfinfra.app.plan import plan
-    from bfinfra.cli.screen import Screen
+    from bfinfra.cli.screen import Screen, all_of
     from bfinfra.model.errors import BfinfraError, Problem
 
-    context.has_folder(args.out, args.html)
+    context.can_write(args.out, args.html)
     if args.out and "-" in args.sites:
         raise BfinfraError(
             Problem(
@@ -43,16 +43,24 @@ def run(args: argparse.Namespace) -> int:
     site, run_context = context.load(args)
     found = plan(site, destroy=args.destroy, targets=context.targets(args), context=run_context)
     undecided = bool(found.problems or found.unreadable)
-    if args.out and not undecided:
+    screen = Screen.of(args)
+
+    def save() -> None:
         from bfinfra.app import saved
 
         saved.save_plan(Path(args.out), site, found, destroy=args.destroy)
-    screen = Screen.of(args)
-    screen.plan(found)
-    if args.html:
+
+    def page() -> None:
         from bfinfra.render import plan_page
 
         screen.page(
             args.html, site, lambda before, style: plan_page.plan(found, site.resources, before, style)
         )
+
+    with all_of() as attempt:
+        if args.out and not undecided:
+            attempt(save)
+        screen.plan(found)
+        if args.html:
+            attempt(page)
     return 1 if undecided else DIFFERENT if args.detailed_exitcode and found.pending else 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bfinfra.cli import arguments, output
@@ -23,14 +22,15 @@ def run(args: argparse.Namespace) -> int:
     """Print the schema, or write it to --out; returns 0."""
     from bfinfra.cli import context
     from bfinfra.cli.screen import Screen
+    from bfinfra.model.files import write_named
     from bfinfra.render import data
 
-    context.has_folder(args.out)
+    context.can_write(args.out)
     text = data.text(_of_worlds() if args.world else _of_sites())
     if not args.out:
         output.document(text)
         return 0
-    Path(args.out).write_text(text + "\n")
+    write_named(args.out, text + "\n")
     what = "world file" if args.world else "site"
     Screen.of(args).say(
         f"wrote {args.out}; a {what} uses it with the first line: # yaml-language-server: $schema={args.out}"

@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from bfinfra.cli import output
@@ -108,12 +107,9 @@ class Screen:
 
     def write(self, name: str, text: str) -> None:
         """Write a report into a file. Raises BfinfraError."""
-        from bfinfra.model.errors import BfinfraError, Problem
+        from bfinfra.model.files import write_named
 
-        try:
-            Path(name).write_text(redact(text))
-        except OSError as error:
-            raise BfinfraError(Problem("the report can't be written", name, error.strerror or "")) from None
+        write_named(name, redact(text))
         self.say(f"wrote {name}")
 
     def page(self, name: str, site: Site, made: Callable[[Before, Style], str]) -> None:
@@ -154,6 +150,29 @@ class Screen:
         from bfinfra.render import data
 
         output.document(data.line(data.event(event)), flush=True)
+
+
+Attempt = Callable[[Callable[[], None]], None]
+
+
+@contextlib.contextmanager
+def all_of() -> Iterator[Attempt]:
+    """A context whose end raises the BfinfraErrors of what was attempted in it, all as one: that one file
+    can't be written stops no other, and nothing that is printed.
+    """
+    from bfinfra.model.errors import BfinfraError, Problem
+
+    problems: list[Problem] = []
+
+    def attempt(do: Callable[[], None]) -> None:
+        try:
+            do()
+        except BfinfraError as error:
+            problems.extend(error.problems)
+
+    yield attempt
+    if problems:
+        raise BfinfraError(*problems)
 
 
 def drawn(site: Site, made: Callable[[Before, Style], str]) -> str:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bfinfra.app.listener import Listener
 from bfinfra.cli.screen import Screen, drawn
+from bfinfra.model.errors import BfinfraError
+from bfinfra.model.files import write_named
 from bfinfra.model.redact import redact
 from bfinfra.render import drift as render
 from bfinfra.render.page import Followed, page
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
     from bfinfra.app.sight import Sight
     from bfinfra.model.drift import Report
     from bfinfra.model.site import Site
-
-READABLE = 0o666  # what the umask leaves of it: a web server may serve the page
 
 
 class Printed(Listener):
@@ -87,26 +83,6 @@ class WatchedPage(Listener):
             return
         text = drawn(site, lambda before, style: page(last, site.resources, before, style, followed))
         try:
-            write_whole(Path(self._name), redact(text))
-        except OSError as error:
-            self._failed(f"the page can't be written: {self._name}: {error.strerror}")
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file that others read at any moment: they see the old one or the new one. Raises OSError."""
-    handle, fresh = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w") as out:
-            os.fchmod(handle, READABLE & ~_umask())
-            out.write(text)
-        Path(fresh).replace(path)
-    finally:
-        with contextlib.suppress(OSError):
-            Path(fresh).unlink()
-
-
-def _umask() -> int:
-    """This process's umask. Reading it sets it, for a moment."""
-    found = os.umask(0o077)
-    os.umask(found)
-    return found
+            write_named(self._name, redact(text))
+        except BfinfraError as error:
+            self._failed(str(error))

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 
 from bfinfra.engine import journal
-from bfinfra.model import private
 from bfinfra.model.drift import ALARMING, Cause, Report
+from bfinfra.model.files import PRIVATE, write_whole
 from bfinfra.model.records import dataclass
 from bfinfra.model.sources import small
 
@@ -109,4 +109,4 @@ def _keep(
         "untold": unreported,
         "over": over,
     }
-    private.write(journal.folder(site) / FILE, json.dumps(found, indent=1) + "\n")
+    write_whole(journal.folder(site) / FILE, json.dumps(found, indent=1) + "\n", PRIVATE)

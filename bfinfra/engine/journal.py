@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import errno
 import fcntl
 import json
 import os
@@ -22,6 +21,7 @@ from typing import Any
 from bfinfra.model import private
 from bfinfra.model.errors import BfinfraError, Locked, Problem
 from bfinfra.model.events import Event, Progressed, StepBegun
+from bfinfra.model.files import FULL
 from bfinfra.model.names import LABEL_VALUE, LABEL_VALUE_RULE
 from bfinfra.model.plan import plain
 
@@ -52,7 +52,7 @@ def _on_disk(what: str, path: Path) -> Iterator[None]:
     except OSError as error:
         todo = (
             "free space there"
-            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+            if error.errno in FULL
             else "correct that, or set BFINFRA_STATE_HOME to another folder"
         )
         raise BfinfraError(

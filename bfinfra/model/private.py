@@ -1,18 +1,16 @@
-"""Files and folders that only their owner may read, whatever the umask, and never through another user's
-link.
+"""bfinfra's own state on this machine: folders and files that only their owner may read, never behind a link.
+
+What is written whole is written by `model/files.py`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
 import stat
 from pathlib import Path
 
 from bfinfra.model.errors import BfinfraError, Problem
-
-OTHERS = 0o077
+from bfinfra.model.files import OTHERS, make_folder
 
 
 def home() -> Path:
@@ -31,9 +29,7 @@ def folder(path: Path) -> Path:
     """Make a folder with mode 0700, and its missing parents too. Raises BfinfraError if it is a link,
     somebody else's, or open to others; OSError.
     """
-    for missing in reversed([each for each in (path, *path.parents) if not each.exists()]):
-        with contextlib.suppress(FileExistsError):  # another run was faster
-            missing.mkdir(mode=0o700)
+    make_folder(path, 0o700)
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode):
         raise _refused(
@@ -64,25 +60,6 @@ def opened(path: Path, flags: int) -> int:
     if found.st_mode & OTHERS:
         os.fchmod(handle, 0o600)
     return handle
-
-
-def write(path: Path, content: str | bytes) -> None:
-    """Write a file atomically, with mode 0600. Replaces a regular file only. Raises BfinfraError, OSError."""
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise _refused(path, "it is not a regular file", "name another one, or remove it")
-    fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with os.fdopen(
-            os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb"
-        ) as out:
-            os.fchmod(out.fileno(), 0o600)  # a umask may remove bits, and a file system may ignore them
-            out.write(content.encode() if isinstance(content, str) else content)
-        fresh.replace(path)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None  # the temporary name is unpredictable
-    finally:
-        with contextlib.suppress(OSError):
-            fresh.unlink()
 
 
 def _refused(path: Path, why: str, todo: str) -> BfinfraError:

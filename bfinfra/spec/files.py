@@ -6,12 +6,11 @@ import errno
 import functools
 import hashlib
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
-from bfinfra.model.errors import BfinfraError, Place, Problem
+from bfinfra.model.errors import Place, Problem
 from bfinfra.model.records import dataclass
 from bfinfra.model.sources import plain_file
 from bfinfra.model.suggest import nearest
@@ -54,21 +53,6 @@ def listed(paths: Sequence[Path], problems: list[Problem]) -> Iterator[Path]:
             if (real := file.resolve()) not in visited:
                 visited.add(real)
                 yield file
-
-
-def replace(file: Path, text: str) -> None:
-    """Write the whole file or nothing; a link's target, where it is a link. Raises BfinfraError."""
-    try:
-        file = file.resolve()
-        mode = file.stat().st_mode
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", newline="", dir=file.parent, prefix=f".{file.name}.", delete=False
-        ) as fresh:
-            fresh.write(text)
-        Path(fresh.name).chmod(mode)
-        Path(fresh.name).replace(file)
-    except OSError as error:
-        raise BfinfraError(Problem("the file can't be written", str(file), error.strerror or "")) from None
 
 
 def _files(path: Path, problems: list[Problem]) -> Iterator[Path]:

@@ -44,4 +44,4 @@ def test_a_folder_that_takes_no_file_is_reported(capsys):
     assert main(["demo", "file"]) == 1
     error = capsys.readouterr().err
     assert "the file can't be written" in error
-    assert "name another folder: bfinfra demo FOLDER" in error
+    assert "next: name another folder" in error

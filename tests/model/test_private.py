@@ -92,36 +92,3 @@ def test_a_file_of_state_that_others_may_read_is_closed_to_them(state):
     (state / "journal.jsonl").chmod(0o644)
     journal.Journal("s").close()
     assert mode(state / "journal.jsonl") == 0o600
-
-
-def test_what_is_written_replaces_a_file_that_others_may_read_or_hold_open(tmp_path):
-    (tmp_path / "f").write_text("before")
-    (tmp_path / "f").chmod(0o666)
-    with (tmp_path / "f").open() as held:
-        private.write(tmp_path / "f", "secret")
-        assert held.read() == "before"
-    assert (mode(tmp_path / "f"), (tmp_path / "f").read_text()) == (0o600, "secret")
-    assert [path.name for path in tmp_path.iterdir()] == ["f"]
-
-
-@pytest.mark.parametrize("how", ["symlink", "dangling", "folder", "pipe"])
-def test_what_is_written_never_goes_through_a_link_or_into_a_pipe(how, tmp_path):
-    target, file = tmp_path / "precious", tmp_path / "f"
-    if how == "symlink":
-        target.write_text("precious")
-    {
-        "symlink": lambda: file.symlink_to(target),
-        "dangling": lambda: file.symlink_to(target),
-        "folder": file.mkdir,
-        "pipe": lambda: os.mkfifo(file),
-    }[how]()
-    with pytest.raises(BfinfraError, match="not a regular file"):
-        private.write(file, "secret")
-    assert how == "symlink" or not target.exists()
-    assert how != "symlink" or target.read_text() == "precious"
-
-
-def test_a_disk_that_refuses_names_the_file_that_was_asked_for(tmp_path):
-    with pytest.raises(OSError, match="No such file") as raised:
-        private.write(tmp_path / "nowhere" / "f", "secret")
-    assert raised.value.filename == str(tmp_path / "nowhere" / "f")

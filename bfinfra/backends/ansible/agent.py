@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives import serialization as form
 from bfinfra.backends.ansible import programs
 from bfinfra.model import subprocesses
 from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.files import PRIVATE, write_whole
 from bfinfra.model.secret import Secret
 
 TIMEOUT = 10  # seconds
@@ -78,8 +79,7 @@ class Agent:
 
     def _load(self, key: Secret, public: Path) -> Path:
         text = key.reveal().rstrip("\n") + "\n"
-        public.write_text(_public(key, text))
-        public.chmod(0o600)  # ssh warns of files that others may read
+        write_whole(public, _public(key, text), PRIVATE)  # ssh warns of files that others may read
         try:
             done = subprocesses.run(
                 [programs.find("ssh-add"), "-q", "-"],

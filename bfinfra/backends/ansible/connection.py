@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from bfinfra.backends.ansible import hostkeys, programs
 from bfinfra.model import subprocesses
 from bfinfra.model.errors import Denied, Malformed, Rejected, RemoteError, Unreachable, Untrusted
+from bfinfra.model.files import PRIVATE, write_whole
 from bfinfra.model.subprocesses import Done, Overdue
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Connection:
 
     def open(self) -> None:
         """Check the host's key, and log in. Raises Untrusted, Unreachable, Denied."""
-        self._hosts.write_text(hostkeys.known(self._transport, self.machine))
+        write_whole(self._hosts, hostkeys.known(self._transport, self.machine), PRIVATE)
         self._options = {
             **ALWAYS,
             "UserKnownHostsFile": str(self._hosts),
@@ -165,10 +166,7 @@ class Connection:
         answer = programs.answer(self.machine.password, "password")
         program, pipe = self._folder / "ask", self._folder / f"asked-{self._number}"
         if not program.exists():
-            fresh = self._folder / f"ask-{self._number}"
-            fresh.write_text(ASK)
-            fresh.chmod(0o700)
-            fresh.replace(program)
+            write_whole(program, ASK, 0o700)
         os.mkfifo(pipe, 0o600)
         held = os.open(pipe, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         try:

@@ -20,6 +20,7 @@ from bfinfra.backends.ansible.connection import DESTINATION
 from bfinfra.backends.ansible.inert import OWN_PASSWORD, PASSWORDS, SECRETS, inert
 from bfinfra.model.errors import BfinfraError, Busy, Problem, Rejected
 from bfinfra.model.extras import missing
+from bfinfra.model.files import PRIVATE, write_whole
 from bfinfra.model.records import dataclass
 
 try:
@@ -152,7 +153,7 @@ def _run(
     for name, content in _files(wanted, there, received.names, hand):
         path = place / name
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        path.write_text(content)
+        write_whole(path, content, PRIVATE)
     with folder.handed(place / "secrets", texts) as secrets:
         cmdline = f"-e {shlex.quote(f'@{secrets}')}" + (" --check --diff" if check else "")
         runner = ansible_runner.interface.init_runner(

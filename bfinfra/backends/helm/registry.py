@@ -16,6 +16,7 @@ from bfinfra.backends.helm.chart import LARGEST
 from bfinfra.backends.words import safe
 from bfinfra.model import private
 from bfinfra.model.errors import BfinfraError, SecretMissing
+from bfinfra.model.files import PRIVATE, write_whole
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
 from bfinfra.model.trust import Trust
@@ -218,11 +219,11 @@ def _read(digest: str) -> bytes | None:
 def _keep(digest: str, content: bytes) -> None:
     try:
         place = private.folder(_place(digest).parent) / _place(digest).name
-        private.write(place, content)
-    except OSError as error:
+        write_whole(place, content, PRIVATE)
+    except (OSError, BfinfraError) as error:
         raise ValueError(
-            f"the chart can't be kept in {_place(digest).parent}: {error.strerror}; set BFINFRA_STATE_HOME "
-            "to a folder that can be written to"
+            f"the chart can't be kept on this machine: {error}; or set BFINFRA_STATE_HOME to a folder that "
+            "can be written to"
         ) from None
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from bfinfra.backends.helm.chart import ChartFile
 from bfinfra.backends.words import safe
 from bfinfra.model import subprocesses
+from bfinfra.model.files import PRIVATE, write_whole
 from bfinfra.model.records import dataclass
 
 RENDERING = 60  # seconds
@@ -47,9 +48,8 @@ def template(chart: ChartFile, release: Release, capabilities: Capabilities) -> 
         )
     with tempfile.TemporaryDirectory(prefix="bfinfra-helm-") as folder:
         home = Path(folder)
-        (home / "chart.tgz").write_bytes(chart.content)
-        with os.fdopen(os.open(home / "values.json", os.O_WRONLY | os.O_CREAT, 0o600), "w") as stream:
-            json.dump(release.values, stream)
+        write_whole(home / "chart.tgz", chart.content, PRIVATE)
+        write_whole(home / "values.json", json.dumps(release.values), PRIVATE)
         words = ["template", "--namespace", release.namespace, "--include-crds", "--values", "values.json"]
         words += ["--kube-version", capabilities.version] if capabilities.version else []
         words += [word for api in capabilities.apis for word in ("--api-versions", api)]

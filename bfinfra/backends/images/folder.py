@@ -7,14 +7,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any
 
 from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.files import make_folder, reported, write_whole
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 
@@ -58,9 +58,10 @@ def write(path: Path, mark: Mark, wanted: Mapping[str, bytes | Path], modes: Map
     """Write `wanted` (name → content, or the file to copy), the mark first, and remove files that were
     written earlier and are no longer in it. Raises BfinfraError if the disk refuses, or for a link.
     """
-    with _as_problem(path):
+    with reported(path):
         made = [str(folder) for folder in (path, *path.parents) if not folder.exists()]
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(path.parent)
+        make_folder(path, 0o700)
         _, before = _mark(path)
         digests = {
             name: _digest(source) if isinstance(source, Path) else hashlib.sha256(source).hexdigest()
@@ -80,13 +81,13 @@ def write(path: Path, mark: Mark, wanted: Mapping[str, bytes | Path], modes: Map
 
 def note(path: Path, mark: Mark, **changes: str) -> None:
     """Write the mark again, with a changed record (`built`, `pushed`)."""
-    with _as_problem(path):
+    with reported(path):
         _put_mark(path, mark, replace(_mark(path)[1], **changes))  # type: ignore[arg-type]  # both are text
 
 
 def remove(path: Path) -> None:
     """Remove what was written, and the folders made for it if they are empty; the mark last."""
-    with _as_problem(path):
+    with reported(path):
         _, record = _mark(path)
         for name in record.files:
             (path / name).unlink(missing_ok=True)
@@ -140,33 +141,18 @@ def _make_parent(path: Path, name: str) -> None:
 
 
 def _put(target: Path, source: bytes | Path, mode: int) -> None:
-    """Write a file atomically; a link is replaced, not followed."""
-    fresh = target.with_name(f".{target.name}.new")
-    fresh.unlink(missing_ok=True)
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as out:
-        if isinstance(source, bytes):
-            out.write(source)
-        else:
-            with source.open("rb") as stream:
-                while block := stream.read(BLOCK):
-                    out.write(block)
-    fresh.replace(target)
+    """Write a file; a link is replaced, not followed."""
+    if target.is_symlink():
+        target.unlink()
+    write_whole(target, source if isinstance(source, bytes) else _blocks(source), mode)
+
+
+def _blocks(source: Path) -> Iterator[bytes]:
+    with source.open("rb") as stream:
+        while block := stream.read(BLOCK):
+            yield block
 
 
 def _rmdir(folder: Path) -> None:
     with contextlib.suppress(OSError):  # not empty, or removed already
         folder.rmdir()
-
-
-@contextlib.contextmanager
-def _as_problem(path: Path) -> Any:
-    try:
-        yield
-    except OSError as error:
-        raise BfinfraError(
-            Problem(
-                f"{error.filename or path} can't be written",
-                why=error.strerror or "",
-                next="correct that, then run again",
-            )
-        ) from None

@@ -15,6 +15,7 @@ from bfinfra.backends.images.folder import Folder
 from bfinfra.backends.images.tools import Recipe, Tool
 from bfinfra.model import image_notes, private
 from bfinfra.model.errors import Problem
+from bfinfra.model.files import PRIVATE, write_whole
 from bfinfra.model.mark import Mark
 from bfinfra.model.site import Site
 
@@ -161,4 +162,4 @@ class Images:
             if path is None:
                 del known[address]
             private.folder(self._index.parent)
-            private.write(self._index, json.dumps(known, indent=1) + "\n")
+            write_whole(self._index, json.dumps(known, indent=1) + "\n", PRIVATE)

@@ -53,6 +53,7 @@ def run(args: argparse.Namespace) -> int:
     """Check one site. Returns 0 once the result is written, whatever it is, so that Kubernetes does not
     restart the Job.
     """
+    from bfinfra.model.files import overwrite
     from bfinfra.operator.approval import Approval
     from bfinfra.operator.work import Order, work
     from bfinfra.render.safe import safe
@@ -68,6 +69,6 @@ def run(args: argparse.Namespace) -> int:
         stop=args.stop.flag,
     )
     found = work(Path(args.site), order)
-    Path(args.result).write_text(found.text())
+    overwrite(Path(args.result), found.text())  # the kubelet mounts it by itself, beside nothing else
     output.text(safe(f"{found.outcome}{f': {found.why}' if found.why else ''}"))
     return 0

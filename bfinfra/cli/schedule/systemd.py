@@ -32,15 +32,18 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.cli.references import no_keyring
     from bfinfra.cli.schedule.check import check_of
     from bfinfra.cli.screen import Screen
+    from bfinfra.model.files import write_whole
     from bfinfra.render import systemd
 
-    context.has_folder(args.out and f"{args.out}/*.service")
+    context.can_write(args.out and f"{args.out}/bfinfra.service")
     site, _ = context.load(args)
     no_keyring(site)
     units = (systemd.watching if args.watch else systemd.timed)(check_of(args, site), args.user or "")
     if args.out:
         folder = Path(args.out)
-        _write(folder, units)
+        context.can_write(*(str(folder / name) for name in units))
+        for name, text in units.items():
+            write_whole(folder / name, text)
         Screen.of(args).say(
             f"wrote {', '.join(str(folder / name) for name in units)}",
             f"next: systemctl daemon-reload && systemctl enable --now {list(units)[-1]}",
@@ -48,13 +51,3 @@ def run(args: argparse.Namespace) -> int:
     else:
         output.document("\n".join(f"# {name}\n{text}" for name, text in units.items()), end="")
     return 0
-
-
-def _write(folder: Path, files: dict[str, str]) -> None:
-    from bfinfra.model.errors import BfinfraError, Problem
-
-    try:
-        for name, text in files.items():
-            (folder / name).write_text(text)
-    except OSError as error:
-        raise BfinfraError(Problem("the units can't be written", str(folder), error.strerror or "")) from None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bfinfra.model.errors import BfinfraError, Denied, Problem
+from bfinfra.model.files import PRIVATE, make_folder, write_whole
 from bfinfra.model.records import dataclass
 from bfinfra.model.redact import hide
 from bfinfra.operator.desired import Desired
@@ -49,9 +50,8 @@ class Contents:
         shutil.rmtree(folder, ignore_errors=True)
         for path, content in {**self.files, SITE: text(wanted).encode()}.items():
             at = folder / path
-            at.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            at.touch(mode=0o600)
-            at.write_bytes(content)
+            make_folder(at.parent, 0o700)
+            write_whole(at, content, PRIVATE)
         return folder / SITE
 
 
