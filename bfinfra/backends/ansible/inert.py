@@ -19,6 +19,8 @@ OWN_PASSWORD = f"{{{{ {PASSWORDS}[inventory_hostname] }}}}"
 """The one template among the variables: a constant, which no value is part of."""
 PATHS = frozenset({"archive", "dest", "files", "folders", "gone", "path", "program", "record"})
 """The variables that are paths on a machine: one, or a list. Roles take paths from no others."""
+WORD = 128 << 10
+"""Bytes of the shortest text that Linux takes as no word of a command. A list holds words or paths."""
 KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")
 UNSENDABLE = {
     "a NUL byte": re.compile("\0"),
@@ -63,7 +65,10 @@ def inert(value: object, at: str, hand: Callable[[Path], str]) -> object:
                 for key, each in value.items()
             }
         case Sequence():
-            return [inert(each, f"{at}{number}.", hand) for number, each in enumerate(value)]
+            return [
+                inert(_word(each, f"{at}{number}"), f"{at}{number}.", hand)
+                for number, each in enumerate(value)
+            ]
         case _:
             raise TypeError(f"{at}: {type(value).__name__} is no variable for Ansible")
 
@@ -73,6 +78,12 @@ def _text(value: str, at: str) -> str:
         if pattern.search(value):
             raise _refused(at, f"it holds {what}")
     return str(value)
+
+
+def _word(value: object, at: str) -> object:
+    if isinstance(value, str) and len(value.encode(errors="surrogatepass")) >= WORD:
+        raise _refused(at, f"it has {WORD} bytes or more, and no command takes such a word")
+    return value
 
 
 def _key(key: object, at: str) -> str:

@@ -259,11 +259,26 @@ def _secrets(
 ) -> dict[str, object]:
     given = {name: secret.reveal() for name, secret in wanted.secrets.items()}
     sudo = {
-        alias: inert(machine.sudo_password.reveal(), f"{machine.name}: sudo_password", hand)
+        alias: inert(
+            _one_line(machine.sudo_password.reveal(), machine.name), f"{machine.name}: sudo_password", hand
+        )
         for alias, machine in zip(names, there, strict=True)
         if machine.sudo_password
     }
     return {SECRETS: inert({**wanted.texts, **given}, f"{wanted.role}: {SECRETS}.", hand), PASSWORDS: sudo}
+
+
+def _one_line(password: str, machine: str) -> str:
+    """What comes behind a line break would be read by the module that sudo starts."""
+    if re.search(r"[\r\n]", password):
+        raise BfinfraError(
+            Problem(
+                f"the sudo_password of {machine} can't be given to sudo",
+                why="it has a line break, and sudo reads one line",
+                next="correct what the reference leads to",
+            )
+        )
+    return password
 
 
 def _settings(place: Path, roles: Path) -> dict[str, str]:

@@ -23,6 +23,7 @@ from bfinfra.model import secret as secrets
 from bfinfra.model.awaited import away
 from bfinfra.model.context import PlanContext
 from bfinfra.model.document import Document
+from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.health import Status
 from bfinfra.model.kind import Report
 from bfinfra.model.readiness import READY, Readiness, Ready, failed, waiting
@@ -34,6 +35,7 @@ from bfinfra.model.step import Step
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
 
+LONGEST = 100_000  # bytes of an argument; Linux takes some 128 KiB
 __all__ = ["FlexdirectHost", "Spec", "State"]
 
 
@@ -123,6 +125,7 @@ class FlexdirectHost(LinuxSoftware[Spec, State, Installed]):
                 raise AssertionError(step)
 
     def _set_up(self, step: SetUp) -> None:
+        _check_argument(step)
         noted = [f"package={sent_name(step.package)}"]
         if step.uninstall:
             noted.append(f"uninstall={json.dumps(step.uninstall)}")
@@ -160,3 +163,15 @@ class FlexdirectHost(LinuxSoftware[Spec, State, Installed]):
 
     def _pepper(self) -> str:
         return self._secret.reveal() if self._secret else ""
+
+
+def _check_argument(step: SetUp) -> None:
+    """Raises BfinfraError for a license that is too long for a command line."""
+    if step.license and step.license_by == "argument" and len(step.license.reveal().encode()) > LONGEST:
+        raise BfinfraError(
+            Problem(
+                f"the license {step.license} can't be given to flexdirect init",
+                why=f"it has more than {LONGEST} bytes, and no command takes such an argument",
+                next="write license_by: stdin, or correct what the reference leads to",
+            )
+        )

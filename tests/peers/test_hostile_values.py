@@ -1,0 +1,174 @@
+"""Whatever a value says: Ansible, of each supported version, hands it on byte for byte, and runs nothing of it here.
+Real modules on real files; what a value would run leaves a file behind.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from bad_input import corpus
+from peers import roots
+from peers.role_cases import CASES, Case
+from peers.roots import Root
+
+from bfinfra.backends.ansible import folder
+from bfinfra.backends.ansible import play as plays
+from bfinfra.model.errors import BfinfraError
+from bfinfra.model.secret import Secret
+from bfinfra.model.sources import Sources
+from bfinfra.model.ssh import HostTrust, LinuxMachine, Play
+
+pytestmark = pytest.mark.packages
+HERE = Path(__file__).parents[2]
+LOCKED = "the locked one"
+VERSIONS = ("2.19.0", LOCKED, "2.20.10", "2.21.5")
+"""The oldest that is supported, and the newest of each series."""
+TELLING = (
+    "jinja lookup",
+    "jinja setting",
+    "unsafe",
+    "vault",
+    "list",
+    "number",
+    "new line",
+    "variable",
+    "home of root",
+    "option of ssh",
+    "empty",
+    "1 MiB",
+)
+"""Those of the values that differ in how they begin, or in what they are as a whole; with all others in one more."""
+TRUST = HostTrust(sha256=f"SHA256:{'a' * 43}")
+REFUSED = (*corpus.NUL, *corpus.UNENCODABLE)
+
+
+@pytest.fixture
+def canary(tmp_path: Path) -> Path:
+    return tmp_path / "canary"
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    made = folder.make()
+    yield made
+    folder.remove(made)
+
+
+@pytest.fixture(
+    params=[pytest.param(each, marks=() if each == LOCKED else pytest.mark.thorough) for each in VERSIONS]
+)
+def version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Plays run on this version of ansible-core."""
+    if request.param != LOCKED:
+        done = subprocess.run(
+            [str(HERE / "script/ansible"), request.param], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        monkeypatch.setattr(plays, "sys", SimpleNamespace(executable=done.stdout.strip()))
+    return str(request.param)
+
+
+def short(canary: Path) -> dict[str, str]:
+    every = corpus.values(canary)
+    rest = [text for name, text in every.items() if name not in (*REFUSED, *corpus.LONG)]
+    return {name: every[name] for name in TELLING} | {"all others": "\n".join(rest)}
+
+
+def whole(canary: Path) -> dict[str, str]:
+    return {name: text for name, text in corpus.values(canary).items() if name not in REFUSED}
+
+
+def played(
+    role: tuple[str, str, str],
+    values: Mapping[str, str],
+    tmp_path: Path,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One play, with a machine for each value; asserts that all of it arrives."""
+    canary = tmp_path / "canary"
+    file = tmp_path / """{{ lookup("pipe", "touch canary.name") }} $HOME '-o.deb"""
+    file.write_bytes(b"$ANSIBLE_VAULT;1.1;AES256\n\x00\xff{{ 7 * 191 }}")
+    secret = "\n".join(text for name, text in short(canary).items() if name not in corpus.LONG)
+    secrets = ("$ANSIBLE_VAULT;1.1;AES256\n" + secret, secret)[len(role[1]) % 2]
+    with roots.running(tmp_path / "machines", values) as machines:
+        monkeypatch.setenv("PATH", f"{tmp_path}/machines/bin:{os.environ['PATH']}")
+        cases: dict[str, Case] = {}
+        wanted: dict[LinuxMachine, Mapping[str, object]] = {}
+        passwords = {
+            name: f"{value[:99].splitlines()[0] if value else ''} pw-{at:03}!"
+            for at, (name, value) in enumerate(values.items())
+        }
+        for name, value in values.items():
+            case = CASES[role](value, secrets, file)
+            try:
+                plays.inert(case.variables, f"{name}: ", str)
+            except BfinfraError:
+                assert name in corpus.LONG, name
+                continue
+            cases[name] = case
+            for path, content in case.there.items():
+                machines[name].put(path, content)
+            password = Secret("env", name, Sources(env={name: passwords[name]}))
+            machine = LinuxMachine(
+                f"{{{{ 7*191 }}}}[1:3],{name}", "x", "worker", TRUST, sudo_password=password
+            )
+            wanted[machine] = case.variables
+        there = dict(zip(wanted, (machines[name] for name in cases), strict=True))
+        texts = next(iter(cases.values())).texts
+        found = plays.play(Play(role[0], wanted, role[1], texts=texts), there, home, check=False)  # type: ignore[arg-type]  # a Root leads there as a Connection does
+        assert found.failed == {}
+        assert corpus.ran(canary) == []
+        for name, case in cases.items():
+            _arrived(name, case, machines[name])
+            others = [word.encode() for each, word in passwords.items() if each != name]
+            _nothing_of(others, machines[name])
+            assert machines[name].read("/noted/password") == passwords[name].encode(), name
+
+
+def _arrived(name: str, case: Case, machine: Root) -> None:
+    for path, content in case.arrives.items():
+        got = machine.read(path)
+        assert got == content, f"{name}: {path} is {got[:300] if got else got!r} and not {content!r:.300}"
+    calls = machine.calls()
+    for call in case.calls:
+        assert [word.encode() for word in call] in calls, (
+            f"{name}: {call!r:.500} is not among {calls!r:.3000}"
+        )
+
+
+def _nothing_of(others: list[bytes], machine: Root) -> None:
+    for path in machine.path("/").rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            content = path.read_bytes()
+            assert not any(word[-7:] in content for word in others), path
+
+
+@pytest.mark.parametrize("role", CASES, ids=" ".join)
+def test_every_value_in_every_variable_of_a_role_arrives_and_none_runs(
+    role: tuple[str, str, str],
+    version: str,
+    tmp_path: Path,
+    canary: Path,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    played(role, short(canary), tmp_path, home, monkeypatch)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("role", CASES, ids=" ".join)
+def test_each_value_on_a_machine_of_its_own(
+    role: tuple[str, str, str],
+    version: str,
+    tmp_path: Path,
+    canary: Path,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    played(role, whole(canary), tmp_path, home, monkeypatch)
