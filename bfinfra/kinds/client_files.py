@@ -6,19 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import StringConstraints
-
 from bfinfra.backends.bitfusion import read_token, token_of
 from bfinfra.kinds.linux import Answers, first_word
 from bfinfra.model.errors import BfinfraError, Problem, Refusal, Rejected
 from bfinfra.model.refs import Ref
 from bfinfra.model.resource import Part
-from bfinfra.model.ssh import LinuxMachine
+from bfinfra.model.ssh import LinuxMachine, RemotePath
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
-
-Place = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]*$")]
 
 
 class ClientFiles(Part):
@@ -28,11 +24,11 @@ class ClientFiles(Part):
 
     host: Annotated[str, Ref("linux_host")]
     """The enabled machine."""
-    authority: Place = "/etc/bitfusion/tls/ca.crt"
+    authority: RemotePath = "/etc/bitfusion/tls/ca.crt"
     """Path of the servers' certificate authority there."""
-    servers: Place = "/etc/bitfusion/servers.conf"
+    servers: RemotePath = "/etc/bitfusion/servers.conf"
     """Path of the list of servers there."""
-    client: Place = "/root/.bitfusion/client.yaml"
+    client: RemotePath = "/root/.bitfusion/client.yaml"
     """Path of a user's access file there."""
 
     @property
@@ -43,7 +39,7 @@ class ClientFiles(Part):
     @property
     def commands(self) -> dict[str, Sequence[str]]:
         """The commands for `digests`."""
-        return {f"given {path}": ("sha256sum", path) for path in self.paths.values()}
+        return {f"given {path}": ("sha256sum", "--", path) for path in self.paths.values()}
 
     def digests(self, answers: Answers) -> dict[str, str]:
         """SHA-256 by the names in a token, of the files that exist."""
@@ -77,7 +73,7 @@ def read_files(hosts: LinuxHosts, giver: LinuxMachine, places: Mapping[str, str]
     """The files, checked, by their names in a token. Their content is hidden in logs, as a token's is. Raises
     BfinfraError.
     """
-    (found,) = hosts.read({giver: {name: ("cat", path) for name, path in places.items()}}).values()
+    (found,) = hosts.read({giver: {name: ("cat", "--", path) for name, path in places.items()}}).values()
     if isinstance(found, BfinfraError):
         raise found
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bfinfra.model.context import ResolvedRef
@@ -65,6 +65,19 @@ def ask(
         else:
             answers[machine.name] = found
     return Asked(answers, unreadable)
+
+
+def lines_below(folder: str, ending: str) -> Sequence[str]:
+    """The command whose output `by_file` reads: every line of the files below a folder whose names end so."""
+    return ("grep", "-arsZ", f"--include=*{ending}", "-e", "", "--", folder)
+
+
+def by_file(text: str) -> Iterator[tuple[str, str]]:
+    """Yield path and line. A file's name may have line breaks in it, but no NUL; a line has no line break."""
+    while "\0" in text:
+        path, _, rest = text.partition("\0")
+        line, _, text = rest.partition("\n")
+        yield path, line
 
 
 def first_word(answer: Answer) -> str:

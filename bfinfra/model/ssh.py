@@ -27,6 +27,14 @@ def _fingerprint(value: str) -> str:
     return value.rstrip("=")
 
 
+RemotePath = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/+-]{0,1023}$")]
+"""An absolute path on a machine, of characters that mean nothing to a shell, an option or a template."""
+RemoteProgram = Annotated[
+    str, StringConstraints(pattern=r"^(/[A-Za-z0-9._/+-]{1,1023}|[A-Za-z0-9][A-Za-z0-9._+-]{0,99})$")
+]
+"""A program on a machine, by its path or its name there."""
+
+
 class HostTrust(BaseModel):
     """The host key that a machine must show. One of these is required: nothing is trusted on first use."""
 

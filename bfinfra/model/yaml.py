@@ -262,6 +262,8 @@ class _Composer:
             self._check_key(value, mark)
             frame.key = ("<<" if plainly else "\0<<", mark) if value == "<<" else (value, mark)
             return
+        if "\0" in value:
+            self._say("a value has a NUL in it", mark, "no program, file or server takes one", "delete it")
         null = plainly and value in NULLS and event.style in (None, "")
         self._finish(_node((self.source, mark, None if null else value, 1, plainly)), event.anchor)
 

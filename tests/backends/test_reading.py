@@ -14,6 +14,7 @@ from bad_input import corpus
 
 from bfinfra.backends.ansible import programs, reading
 from bfinfra.backends.ansible.hosts import _as_root
+from bfinfra.kinds.linux import by_file, lines_below
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import Sources
@@ -119,3 +120,20 @@ def test_a_password_that_is_none_is_refused_by_its_reference(value, why):
     with pytest.raises(BfinfraError, match=rf"sudo_password \{{env: P\}} can't be used.*{why}") as refused:
         programs.answer(Secret("env", "P", Sources(env={"P": value})), "sudo_password")
     assert value not in str(refused.value)
+
+
+def test_a_file_s_name_is_not_the_line_of_another_file(tmp_path):
+    odd = {
+        "a_servers.conf:10.0.0.9": "of a colon",
+        "b\nc_servers.conf": "of a line break",
+        "servers.conf": "first\n\0second\nlast",
+    }
+    for name, text in odd.items():
+        (tmp_path / f"{name}.conf").write_text(f"{text}\n")
+    (tmp_path / "else").write_text("left out\n")
+    words = lines_below(str(tmp_path), ".conf")
+    answer = subprocess.run(words, capture_output=True, text=True, check=True)
+    found = {}
+    for path, line in by_file(answer.stdout):
+        found.setdefault(path, []).append(line)
+    assert found == {f"{tmp_path}/{name}.conf": text.split("\n") for name, text in odd.items()}

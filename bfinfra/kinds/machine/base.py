@@ -315,7 +315,11 @@ def record_path(kind_name: str) -> str:
 def record_commands(kind_name: str, program: str) -> dict[str, Sequence[str]]:
     """The commands whose output `read_record` reads."""
     path = record_path(kind_name)
-    return {"record": ("cat", path), "package": ("cat", f"{path}.package"), "program": ("sha256sum", program)}
+    return {
+        "record": ("cat", path),
+        "package": ("cat", f"{path}.package"),
+        "program": ("sha256sum", "--", program),
+    }
 
 
 def read_record(answers: Answers, *names: str) -> Record:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from bfinfra.backends.flexdirect import servers as lists
 from bfinfra.kinds.capabilities import FLEXDIRECT, LISTS, on_machines
-from bfinfra.kinds.linux import HOST, Answers, Commands
+from bfinfra.kinds.linux import HOST, Answers, Commands, by_file, lines_below
 from bfinfra.kinds.machine.base import (
     LinuxSoftware,
     OnHosts,
@@ -35,7 +35,7 @@ from bfinfra.model.refs import Key, Ref
 from bfinfra.model.step import Step
 
 FOLDER = "/etc/bitfusionio"
-LOOK: Commands = {"lists": ("grep", "-rs", "", FOLDER, f"--include=*{lists.FILE}")}
+LOOK: Commands = {"lists": lines_below(FOLDER, lists.FILE)}
 
 
 class Spec(resource.Spec):
@@ -216,10 +216,9 @@ def _state(on: Mapping[str, Files], reading: Reading[Files]) -> State:
 def _read(text: str) -> dict[str, Listed]:
     """From the output of grep: lines, each after its file's path."""
     files: dict[str, list[str]] = {}
-    for line in text.splitlines():
-        path, _, rest = line.partition(":")
+    for path, line in by_file(text):
         if path.startswith(f"{FOLDER}/"):
-            files.setdefault(path.removeprefix(f"{FOLDER}/"), []).append(rest)
+            files.setdefault(path.removeprefix(f"{FOLDER}/"), []).append(line)
     return {
         name: Listed(Mark.decode("\n".join(lines)), _parsed("\n".join(lines)))
         for name, lines in files.items()

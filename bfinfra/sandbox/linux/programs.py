@@ -8,7 +8,6 @@ import gzip
 import io
 import itertools
 import posixpath
-import re
 import tarfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from bfinfra.sandbox.linux.machine import Machine, Node, Package
 from bfinfra.sandbox.linux.output import Output
 
 UNKNOWN = 127
-KNOCK = re.compile(r"exec 3<>/dev/tcp/([\w.:-]+)/(\d+)")
+KNOCK = 'exec 3<>"/dev/tcp/$1/$2"'
 REPLACED = 'umask 077 && cat > "$1.new" && mv -fT -- "$1.new" "$1"'
 LICENSES = 7070
 PACKAGED = ("flexdirect", "bitfusion", "kubeadm", "kubectl")
@@ -56,10 +55,9 @@ class Programs:
         """Bash that connects: license servers answer, machines refuse on closed ports, all other addresses
         time out.
         """
-        found = KNOCK.fullmatch(words[3]) if len(words) == 4 and words[1:3] == ["bash", "-c"] else None
-        if found is None:
+        if len(words) != 7 or words[1:5] != ["bash", "-c", KNOCK, "bash"]:
             return Output("timeout: only bash that connects here\n", UNKNOWN)
-        where, port = found.groups()
+        where, port = words[5:]
         if int(port) == LICENSES or self.kubernetes.listens(where, int(port)):
             return Output("")
         return (
@@ -85,9 +83,14 @@ class Programs:
         return act(machine, words, user)
 
 
+def _names(words: list[str]) -> list[str]:
+    """What comes after the options."""
+    return words[1:] if words[:1] == ["--"] else words
+
+
 def _cat(machine: Machine, words: list[str], _: str) -> Output:
     printed, code = "", 0
-    for path in words:
+    for path in _names(words):
         content = machine.read(path)
         printed += (
             f"cat: {path}: No such file or directory\n"
@@ -99,7 +102,7 @@ def _cat(machine: Machine, words: list[str], _: str) -> Output:
 
 
 def _id(machine: Machine, words: list[str], user: str) -> Output:
-    who = words[1] if len(words) > 1 else user
+    who = (*_names(words[1:]), user)[0]
     if who not in machine.users:
         return Output(f"id: '{who}': no such user\n", 1)
     printed = {"-un": who, "-Gn": " ".join((who, *machine.groups.get(who, ())))}.get(
@@ -118,7 +121,7 @@ def _uname(machine: Machine, words: list[str], __: str) -> Output:
 
 def _sha256sum(machine: Machine, words: list[str], _: str) -> Output:
     printed, code = "", 0
-    for path in words:
+    for path in _names(words):
         digest = machine.digest(path)
         printed += f"{digest}  {path}\n" if digest else f"sha256sum: {path}: No such file or directory\n"
         code |= not digest
@@ -141,16 +144,17 @@ def _systemctl(machine: Machine, words: list[str], _: str) -> Output:
 
 
 def _grep(machine: Machine, words: list[str], _: str) -> Output:
-    """Every line of the files below a folder whose names end so: `-rs "" FOLDER --include=*ENDING`."""
-    if len(words) != 4 or words[:2] != ["-rs", ""] or not words[3].startswith("--include=*"):
-        return Output("grep: only -rs '' FOLDER --include=*ENDING here\n", UNKNOWN)
+    """Every line of the files below a folder whose names end so: `-arsZ --include=*E -e "" -- FOLDER`."""
+    match words:
+        case ["-arsZ", include, "-e", "", "--", folder] if include.startswith("--include=*"):
+            ending = include.removeprefix("--include=*")
+        case _:
+            return Output("grep: only -arsZ --include=*ENDING -e '' -- FOLDER here\n", UNKNOWN)
     paths = [
-        path
-        for path in machine.below(words[2])
-        if path.endswith(words[3].removeprefix("--include=*")) and machine.read(path) is not None
+        path for path in machine.below(folder) if path.endswith(ending) and machine.read(path) is not None
     ]
     lines = [
-        f"{path}:{line}\n"
+        f"{path}\0{line}\n"
         for path in paths
         for line in (machine.read(path) or b"").decode(errors="replace").splitlines()
     ]

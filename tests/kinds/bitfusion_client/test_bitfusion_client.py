@@ -203,7 +203,7 @@ class Giver:
 
     def read(self, wanted, timeout=60):
         return {
-            machine: {name: self.files[path.rpartition("/")[2]] for name, (_, path) in commands.items()}
+            machine: {name: self.files[path.rpartition("/")[2]] for name, (*_, path) in commands.items()}
             for machine, commands in wanted.items()
         }
 

@@ -68,7 +68,8 @@ class Hosts:
             for machine, commands in wanted.items()
         }
 
-    def _answer(self, program: str, path: str) -> Answer:
+    def _answer(self, program: str, *words: str) -> Answer:
+        (path,) = (word for word in words if word != "--")
         text = self.files.get(path)
         if text is None:
             return Answer(f"{path}: No such file or directory", 1)

@@ -87,4 +87,6 @@ def test_who_refuses_is_there_and_who_is_silent_is_behind_a_firewall(
 
 
 def test_a_try_is_one_connection_that_is_let_go() -> None:
-    assert connect("10.0.0.1", 179) == ("timeout", "3", "bash", "-c", "exec 3<>/dev/tcp/10.0.0.1/179")
+    *words, script, name, address, port = connect("10.0.0.1", 179)
+    assert (words, name, address, port) == (["timeout", "3", "bash", "-c"], "bash", "10.0.0.1", "179")
+    assert "10.0.0.1" not in script

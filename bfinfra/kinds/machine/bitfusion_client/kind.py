@@ -80,7 +80,7 @@ class BitfusionClient(LinuxSoftware[Spec, State, Installed]):
         if not spec.list_gpus:
             return Readiness(Ready.READY)
         commands = {
-            user.name: ("sudo", "-n", "-H", "-u", user.name, "bitfusion", "list_gpus")
+            user.name: ("sudo", "-n", "-H", "-u", user.name, "--", "bitfusion", "list_gpus")
             if user.name != "root"
             else ("bitfusion", "list_gpus")
             for user in spec.users

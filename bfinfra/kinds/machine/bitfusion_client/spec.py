@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field, StringConstraints, model_validator
 
 from bfinfra.kinds.capabilities import SERVERS
-from bfinfra.kinds.client_files import ClientFiles, Place
+from bfinfra.kinds.client_files import ClientFiles
 from bfinfra.model import conflict, resource
 from bfinfra.model.conflict import Taken
 from bfinfra.model.errors import FieldError
@@ -16,7 +16,7 @@ from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 from bfinfra.model.resource import Part
 from bfinfra.model.sources import LocalFile
-from bfinfra.model.ssh import Account
+from bfinfra.model.ssh import Account, RemotePath
 
 
 class User(Part):
@@ -24,7 +24,7 @@ class User(Part):
 
     name: Account
     """The user, who must exist there."""
-    home: Place | None = None
+    home: RemotePath | None = None
     """The home folder, if it isn't /root or /home/NAME."""
 
     @property

@@ -58,8 +58,8 @@ def look(host: str, specs: Sequence[Spec]) -> dict[str, Sequence[str]]:
     }
     return (
         record_commands(NAME, "/usr/bin/bitfusion")
-        | {"files": ("sha256sum", *files)}
-        | {f"member {user.name}": ("id", "-Gn", user.name) for user in users if user.name != "root"}
+        | {"files": ("sha256sum", "--", *files)}
+        | {f"member {user.name}": ("id", "-Gn", "--", user.name) for user in users if user.name != "root"}
         | given
     )
 

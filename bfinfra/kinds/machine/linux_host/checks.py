@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bfinfra.kinds.checks import CheckContext
 
 TIMEOUT = 3  # seconds to wait for a connection
+CONNECT = 'exec 3<>"/dev/tcp/$1/$2"'
 Way = tuple[str, int]
 """Address and TCP port."""
 
@@ -66,7 +67,7 @@ def ways(resources: Specs) -> dict[str, tuple[Way, ...]]:
 
 def connect(address: str, port: int) -> tuple[str, ...]:
     """The command that connects and disconnects. It reads and writes nothing."""
-    return ("timeout", str(TIMEOUT), "bash", "-c", f"exec 3<>/dev/tcp/{address}/{port}")
+    return ("timeout", str(TIMEOUT), "bash", "-c", CONNECT, "bash", address, str(port))
 
 
 def _last_words(answer: Answer) -> str:

@@ -13,7 +13,7 @@ from bfinfra.model.conflict import Taken
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 from bfinfra.model.secret import Secret
-from bfinfra.model.ssh import Account, HostAddress, HostTrust, LinuxMachine
+from bfinfra.model.ssh import Account, HostAddress, HostTrust, LinuxMachine, RemoteProgram
 
 
 class Spec(resource.Spec):
@@ -44,8 +44,8 @@ class Spec(resource.Spec):
     """Work as root, by sudo if the user isn't root."""
     sudo_password: Secret | None = None
     """Reference to the password for sudo, if it asks for one."""
-    python: str = "/usr/bin/python3"
-    """The Python interpreter there, for Ansible's modules."""
+    python: RemoteProgram = "/usr/bin/python3"
+    """The Python interpreter there, for Ansible's modules: its path, or its name."""
     vm: Annotated[str, Ref("virtual_machine")] | None = None
     """The virtual machine of this site that it is. bfinfra connects once that runs, and removes what is on it
     before it deletes it.

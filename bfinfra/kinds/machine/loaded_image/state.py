@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from bfinfra.kinds.linux import by_file, lines_below
 from bfinfra.kinds.machine.base import FOLDER, OnHosts, SoftwareFacts, text_of
 from bfinfra.kinds.machine.loaded_image.runtime import FLAGS, LISTS, RUNTIMES, Runtime, listed, of_kubelet
 from bfinfra.model.mark import Mark
@@ -15,11 +16,7 @@ if TYPE_CHECKING:
     from bfinfra.kinds.linux import Answers
 
 ENDING = ".loaded_image"
-LOOK: dict[str, Sequence[str]] = {
-    "records": ("grep", "-rs", "", FOLDER, f"--include=*{ENDING}"),
-    "kubelet": ("cat", FLAGS),
-    **LISTS,
-}
+LOOK: dict[str, Sequence[str]] = {"records": lines_below(FOLDER, ENDING), "kubelet": ("cat", FLAGS), **LISTS}
 
 
 def record(name: str) -> str:
@@ -91,7 +88,7 @@ class LoadedImageFacts(SoftwareFacts[Found]):
 def read(answers: Answers) -> Found:
     """From a machine's answers."""
     texts: dict[str, list[str]] = {}
-    for path, line in _lines(text_of(answers, "records") or ""):
+    for path, line in by_file(text_of(answers, "records") or ""):
         texts.setdefault(path.rpartition("/")[2].removesuffix(ENDING), []).append(line)
     images: dict[str, dict[str, str]] = {
         each: listed(each, answers[each].text) for each in RUNTIMES if answers[each].ok
@@ -101,13 +98,6 @@ def read(answers: Answers) -> Found:
     }
     kubelet = of_kubelet(text) if (text := text_of(answers, "kubelet")) is not None else None
     return Found({name: _noted(lines) for name, lines in texts.items()}, kubelet, images, silent)
-
-
-def _lines(text: str) -> Iterator[tuple[str, str]]:
-    for line in text.splitlines():
-        path, colon, rest = line.partition(f"{ENDING}:")
-        if colon:
-            yield f"{path}{ENDING}", rest
 
 
 def _noted(lines: list[str]) -> Noted:

@@ -17,6 +17,7 @@ from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 from bfinfra.model.resource import Part
 from bfinfra.model.sources import LocalFile
+from bfinfra.model.ssh import RemotePath
 
 Runtime = Literal["docker", "containerd"]
 FORMS = {".list": "deb", ".sources": "deb", ".deb": "deb", ".repo": "rpm", ".rpm": "rpm"}
@@ -32,9 +33,7 @@ class Repository(Part):
     """Its .list or .sources for apt, its .repo for yum."""
     key: LocalFile | None = None
     """The key that its packages are signed with, if the file refers to it."""
-    key_path: Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]+$")] = (
-        "/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg"
-    )
+    key_path: RemotePath = "/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg"
     """Path of that key on the machine."""
     package: Package = "nvidia-container-toolkit"
     """Packages to install from it."""
@@ -61,9 +60,7 @@ class Spec(resource.Spec):
     """
     default: bool = True
     """Use it for all containers, as pods with GPUs need it without a RuntimeClass."""
-    program: Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]+$")] = (
-        "/usr/bin/nvidia-container-runtime"
-    )
+    program: RemotePath = "/usr/bin/nvidia-container-runtime"
     """The program that the container runtime starts."""
 
     @model_validator(mode="after")
