@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import shlex
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bfinfra.formats.shell import line
+from bfinfra.formats.visible import visible
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.suggest import close
 
@@ -33,10 +34,9 @@ def embedded(
         if (found := running(state(file))) is None:
             return start(file, state(file))
     if file.stat().st_mtime > datetime.fromisoformat(found.started).timestamp() + ROUNDED:
-        then = " && ".join(
-            shlex.join(("bfinfra", "sandbox", verb, "--world", str(file))) for verb in ("stop", "reset")
-        )
-        say(f"{file} was changed since its sandbox started; to begin with the changed one: {then}")
+        words = (("bfinfra", "sandbox", verb, "--world", file) for verb in ("stop", "reset"))
+        then = " && ".join(map(line, words))
+        say(f"{visible(file)} was changed since its sandbox started; to begin with the changed one: {then}")
     return found
 
 
@@ -71,7 +71,7 @@ def world_of(*sites: str | Path, world: str | Path = "") -> Path:
         Problem(
             f"the sandbox has no world for {first}",
             why=f"there is neither {beside[0]} nor {beside[1]}",
-            next=f"write one with: bfinfra init --world {first}",
+            next=f"write one with: {line(('bfinfra', 'init', '--world', first))}",
         )
     )
 

@@ -32,6 +32,8 @@ def run(args: argparse.Namespace) -> int:
     """Write the files that are missing, then apply them; returns the exit code of apply."""
     from bfinfra.cli.parser import build
     from bfinfra.cli.screen import Screen
+    from bfinfra.formats.shell import line
+    from bfinfra.formats.visible import visible
 
     folder = Path(args.folder)
     _write(folder, Screen.of(args))
@@ -41,7 +43,8 @@ def run(args: argparse.Namespace) -> int:
     code = int(inner.run(inner))
     if code == 0 and args.output == "text":
         site = folder / SITE
-        output.text(f"\nNext: bfinfra drift {site} --sandbox; change {site}; bfinfra plan {site} --sandbox")
+        drift, plan = (line(("bfinfra", verb, site, "--sandbox")) for verb in ("drift", "plan"))
+        output.text(f"\nNext: {drift}; change {visible(site)}; {plan}")
     return code
 
 

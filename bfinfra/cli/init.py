@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import os
 import re
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -119,7 +118,7 @@ def _world(args: argparse.Namespace) -> int:
         files[SCHEMA] = documents.text(schema()) + "\n"
     written = init.put(file.parent, files)
     Screen.of(args).show(
-        lambda _: render.world(shlex.join([str(site), *options]), written, found.left_out),
+        lambda _: render.world([str(site), *options], written, found.left_out),
         lambda: render.world_data(written, found.left_out),
     )
     return 0

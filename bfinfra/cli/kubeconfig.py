@@ -23,6 +23,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the kubeconfig, or write it to --out; returns 0."""
     from bfinfra.app.kubeconfig import kubeconfig
     from bfinfra.cli.screen import Screen
+    from bfinfra.formats import shell
 
     context.can_write(args.out)
     site, run_context = context.load(args)
@@ -31,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
         from bfinfra.model.files import PRIVATE, write_named
 
         write_named(args.out, found, PRIVATE)
-        Screen.of(args).say(f"export KUBECONFIG={args.out}")
+        Screen.of(args).say(f"export {shell.assignment('KUBECONFIG', args.out)}")
     else:
         output.document(found, end="" if found.endswith("\n") else "\n")
     return 0

@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Iterator
 
 from bfinfra import kinds as registry
+from bfinfra.formats import fish as fish_words
+from bfinfra.formats import zsh as zsh_words
 from bfinfra.model.records import dataclass
 
 FILES = "@files"
@@ -76,10 +78,15 @@ _bfinfra() {{
   esac
   if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W "$options" -- "$cur")); return; fi
   if [[ " $follow " == *" {FILES} "* ]]; then COMPREPLY+=($(compgen -f -- "$cur")); fi
-  if [[ " $follow " == *" {ADDRESSES} "* ]]; then COMPREPLY+=($(compgen -W "$(_bfinfra_addresses)" -- "$cur")); fi
+  if [[ " $follow " == *" {ADDRESSES} "* ]]; then _bfinfra_addresses; fi
   if [[ $follow != *@* ]]; then COMPREPLY=($(compgen -W "$follow" -- "$cur")); fi
 }}
-_bfinfra_addresses() {{ {ASK} "${{COMP_WORDS[@]:1:COMP_CWORD-1}}" 2> /dev/null; }}
+_bfinfra_addresses() {{  # not by compgen -W, which runs what stands in $(…)
+  local address
+  while IFS= read -r address; do
+    if [[ $address == "$cur"* ]]; then COMPREPLY+=("$address"); fi
+  done < <({ASK} "${{COMP_WORDS[@]:1:COMP_CWORD-1}}" 2> /dev/null)
+}}
 complete -o filenames -F _bfinfra bfinfra"""
 
 
@@ -107,7 +114,7 @@ _bfinfra() {{
     if [[ " $follow " == *" {ADDRESSES} "* ]]; then _bfinfra_addresses; fi
   else _describe command follow; fi
 }}
-_bfinfra_addresses() {{ compadd -- $({ASK} "${{(@)words[2,CURRENT-1]}}" 2> /dev/null) }}
+_bfinfra_addresses() {{ compadd -- ${{(f)"$({ASK} "${{(@)words[2,CURRENT-1]}}" 2> /dev/null)"}} }}
 if [[ "$funcstack[1]" == _bfinfra ]]; then _bfinfra "$@"; else compdef _bfinfra bfinfra; fi"""
 
 
@@ -117,7 +124,7 @@ def fish(found: list[Command]) -> str:
     for command in found:
         when = _fish_when(command, {word for word, _ in command.follow})
         for word, about in command.follow:
-            takes = _FISH.get(word) or f"-a {word} -d {_quoted(about)}"
+            takes = _FISH.get(word) or f"-a {fish_words.quoted(word)} -d {fish_words.quoted(about)}"
             lines.append(f"complete -c bfinfra -n {when} {takes}")
         here = f"complete -c bfinfra -n {_fish_when(command, set())}"
         lines += [f"{here} {_fish_option(option)}" for option in command.options]
@@ -132,9 +139,9 @@ def _fish_option(option: Option) -> str:
         takes = (
             f" {'-r' if known == _FISH[FILES] else '-x'} {known}"
             if known
-            else f" -x -a {_quoted(' '.join(option.words))}"
+            else f" -x -a {fish_words.quoted(' '.join(option.words))}"
         )
-    return f"{names}{takes} -d {_quoted(option.about)}"
+    return f"{names}{takes} -d {fish_words.quoted(option.about)}"
 
 
 def _words(action: argparse.Action) -> tuple[str, ...]:
@@ -166,8 +173,9 @@ def _flags(command: Command) -> str:
 
 
 def _bash_words(words: tuple[str, ...]) -> str:
-    known = {FILES: "-f", ADDRESSES: '-W "$(_bfinfra_addresses)"'}
-    inner = known.get(words[0]) or f'-W "{" ".join(words)}"'
+    if words[0] == ADDRESSES:
+        return "_bfinfra_addresses; return"
+    inner = "-f" if words[0] == FILES else f'-W "{" ".join(words)}"'
     return f'COMPREPLY=($(compgen {inner} -- "$cur")); return'
 
 
@@ -177,12 +185,15 @@ def _zsh_words(words: tuple[str, ...]) -> str:
 
 
 def _zsh_options(command: Command) -> str:
-    return " ".join(_quoted(f"{flag}:{option.about}") for option in command.options for flag in option.flags)
+    return " ".join(
+        zsh_words.described(flag, option.about) for option in command.options for flag in option.flags
+    )
 
 
 def _zsh_follow(command: Command) -> str:
     return " ".join(
-        word if word in (FILES, ADDRESSES) else _quoted(f"{word}:{about}") for word, about in command.follow
+        word if word in (FILES, ADDRESSES) else zsh_words.described(word, about)
+        for word, about in command.follow
     )
 
 
@@ -191,8 +202,4 @@ def _fish_when(command: Command, others: set[str]) -> str:
         return "__fish_use_subcommand"
     seen = " && ".join(f"__fish_seen_subcommand_from {word}" for word in command.path)
     words = " ".join(sorted(others - {FILES, ADDRESSES}))
-    return _quoted(seen + (f" && not __fish_seen_subcommand_from {words}" if words else ""))
-
-
-def _quoted(words: str) -> str:
-    return "'" + words.replace("\\", "\\\\").replace("'", "’") + "'"
+    return fish_words.quoted(seen + (f" && not __fish_seen_subcommand_from {words}" if words else ""))

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from bfinfra.engine import graph
 from bfinfra.engine.observe import FIRST, Kinds, ObservedState, ask, needs_of, specs_of
 from bfinfra.engine.retry import RetryPolicy
+from bfinfra.formats.yaml import holds
 from bfinfra.model.context import ResolvedRef
 from bfinfra.model.description import Description
 from bfinfra.model.errors import RemoteError, Unreachable, Untrusted
@@ -23,6 +24,7 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Edge, Key, edges, kinds_named
 from bfinfra.model.resource import Spec, State
 from bfinfra.model.site import Site
+from bfinfra.model.yaml import unfit_key
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,10 @@ def _why_not(key: Key, description: Description, site: str, model: type[Spec]) -
         return f"it belongs to {mark.address} of the site {mark.site}"
     if isinstance(state, State) and state.copy:
         return state.copy
+    if unfit := unfit_key(key.name):
+        return f"its name {unfit}, which a site's file can't hold"
+    if not holds(description.fields):
+        return "it contains half of a character, which a site's file can't hold"
     if not re.fullmatch(model.name_pattern, key.name):
         return f"a {key.kind} can't have this name; allowed: {model.name_rule}"
     return description.left_out

@@ -16,6 +16,8 @@ from typing import Any
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from bfinfra.formats.shell import word
+from bfinfra.formats.visible import visible
 from bfinfra.model import subprocesses
 from bfinfra.model.errors import Problem, SecretMissing
 from bfinfra.model.records import dataclass
@@ -109,7 +111,9 @@ class Secret:
 
     def _from_env(self) -> str:
         if why := self.missing():
-            raise SecretMissing(Problem(why, next=f"export {self.target}=…, or change the reference"))
+            raise SecretMissing(
+                Problem(why, next=f"export {word(visible(self.target))}=…, or change the reference")
+            )
         return self.sources.env[str(self.target)]
 
     def _from_file(self) -> str:

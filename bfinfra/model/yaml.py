@@ -144,6 +144,13 @@ def compose_all(file: Path, text: str) -> tuple[list[Node], list[Problem]]:
     return composer.roots, composer.problems
 
 
+def unfit_key(key: str) -> str:
+    """Return why a text can't be a key, such as the name of a resource, or ""."""
+    if not key.isprintable():
+        return "contains an invisible character"
+    return f"has {len(key)} characters" if len(key) > LONGEST_KEY else ""
+
+
 def _composed(composer: _Composer) -> _Composer:
     try:
         # as `yaml.parse` does, which asks for each event twice
@@ -348,13 +355,10 @@ class _Composer:
             )
 
     def _check_key(self, key: str, mark: Position) -> None:
-        if len(key) > LONGEST_KEY or not key.isprintable():
-            what = (
-                f"a key has {len(key)} characters"
-                if key.isprintable()
-                else "a key contains an invisible character"
+        if why := unfit_key(key):
+            self._refuse(
+                f"a key {why}", mark, f"allowed are {LONGEST_KEY} printable characters", "write a short name"
             )
-            self._refuse(what, mark, f"allowed are {LONGEST_KEY} printable characters", "write a short name")
 
     def _no_tag(self, event: Any) -> None:
         if event.tag not in (None, "!"):

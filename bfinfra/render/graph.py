@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
+from bfinfra.formats import graphviz
+from bfinfra.formats.mermaid import flowchart
 from bfinfra.model.order import Before, Specs
 from bfinfra.model.refs import Key
 from bfinfra.render import html_page
@@ -44,14 +45,12 @@ def dot(before: Before, name: str = "site") -> str:
     """For Graphviz: an arrow from what must be done first to what waits for it; dashed and with words if no
     field names it.
     """
-    lines = [f"digraph {_quoted(name)} {{", "  rankdir=LR;", "  node [shape=box, fontname=monospace];"]
-    lines += [f"  {_quoted(key)};" for key in before]
-    lines += [
-        f"  {_quoted(other)} -> {_quoted(key)}{f' [style=dashed, label={_quoted(why)}]' if why else ''};"
+    edges = (
+        (other, key, {"style": "dashed", "label": why} if why else {})
         for key, first in before.items()
         for other, why in first.items()
-    ]
-    return "\n".join([*lines, "}"])
+    )
+    return graphviz.digraph(name, ("rankdir=LR", "node [shape=box, fontname=monospace]"), before, edges)
 
 
 def mermaid(before: Before) -> str:
@@ -59,12 +58,13 @@ def mermaid(before: Before) -> str:
     waits for it; dotted and with words if no field names it.
     """
     names = {key: f"r{number}" for number, key in enumerate(before)}
-    lines = ["flowchart LR", *(f'  {name}["{_entities(key)}"]' for key, name in names.items())]
-    for key, first in before.items():
-        for other, why in first.items():
-            arrow = f'-. "{_entities(why)}" .->' if why else "-->"
-            lines += [f"  {names[other]} {arrow} {names[key]}"] if other in names else []
-    return "\n".join(lines)
+    edges = (
+        (names[other], names[key], why)
+        for key, first in before.items()
+        for other, why in first.items()
+        if other in names
+    )
+    return flowchart({name: key for key, name in names.items()}, edges)
 
 
 def svg(before: Before, resources: Specs) -> str:
@@ -98,12 +98,3 @@ def data(before: Before, site: str = "") -> dict[str, object]:
 
 def _boxes(resources: Specs) -> list[Box]:
     return [Box(key, parts_of(spec), words="") for key, spec in resources.items()]
-
-
-def _entities(words: object) -> str:
-    """Text in quotes for Mermaid: characters with a meaning are replaced by their numbers."""
-    return "".join(c if c.isalnum() or c in " /.-_," else f"#{ord(c)};" for c in safe(words))
-
-
-def _quoted(words: object) -> str:
-    return json.dumps(safe(words), ensure_ascii=False)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from bfinfra.formats import shell
 from bfinfra.model.initial import Initial
 from bfinfra.model.refs import Key
 from bfinfra.render import data as documents
@@ -38,9 +39,13 @@ def text(found: Initial, files: Sequence[Path]) -> str:
 def _next(found: Initial, site: Path) -> list[str]:
     gaps = found.text.count(FILL_IN)
     steps = [f"  {site}: complete {count(gaps, 'place')} marked `# fill in`"] if gaps else []
-    steps += [f"  bfinfra validate {site}"]
-    steps += [f"  bfinfra adopt {site} all"] if found.resources else [f"  bfinfra trust {site}"]
-    return [*steps, f"  bfinfra plan {site}"]
+    verbs = ["validate", "adopt" if found.resources else "trust", "plan"]
+    return [*steps, *(_command(verb, site, *(["all"] if verb == "adopt" else [])) for verb in verbs)]
+
+
+def _command(*words: object) -> str:
+    """A line of the next commands."""
+    return f"  {shell.line(('bfinfra', *words))}"
 
 
 def data(found: Initial, files: Sequence[Path]) -> dict[str, object]:
@@ -55,15 +60,13 @@ def data(found: Initial, files: Sequence[Path]) -> dict[str, object]:
     )
 
 
-def world(site: str, files: Sequence[Path], left_out: Mapping[str, str]) -> str:
-    """The written sandbox world of a site, and the next commands. `site`: its file and options, as words of a
-    command line.
-    """
+def world(site: Sequence[str], files: Sequence[Path], left_out: Mapping[str, str]) -> str:
+    """The written sandbox world of a site, and the next commands. `site`: words of its file and options."""
     lines = [f"Wrote {' and '.join(map(str, files))}."]
     if left_out:
         lines += ["", "The sandbox has no stand-in for:"]
         lines += [f"  {safe(what)}: {safe(why)}" for what, why in left_out.items()]
-    steps = [f"  bfinfra {command} {site} --sandbox" for command in ("plan", "apply")]
+    steps = [_command(verb, *site, "--sandbox") for verb in ("plan", "apply")]
     return "\n".join([*lines, "", "Next:", *steps])
 
 
@@ -77,8 +80,8 @@ def imported(key: Key, file: Path, text: str, *, managed: bool) -> str:
     object.
     """
     steps = [f"  {file}: complete what is marked `# fill in`"] if FILL_IN in text else []
-    steps += [f"  bfinfra adopt {file} {key}"] if managed else []
-    steps += [f"  bfinfra plan {file}"]
+    steps += [_command("adopt", file, key)] if managed else []
+    steps += [_command("plan", file)]
     return "\n".join([f"Wrote {key} into {file}:", "", *safe_lines(text, len(text)), "", "Next:", *steps])
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import yaml
-
+from bfinfra.formats.yaml import dumped
 from bfinfra.model.observed import Observed
 from bfinfra.model.plan import plain
 from bfinfra.model.redact import clean
@@ -55,4 +54,4 @@ def data(site: str, found: Sequence[Observed]) -> dict[str, object]:
 
 def as_yaml(site: str, found: Sequence[Observed]) -> str:
     """The same as YAML."""
-    return yaml.safe_dump(clean(data(site, found)), sort_keys=False, allow_unicode=True).rstrip("\n")
+    return dumped(clean(data(site, found))).rstrip("\n")

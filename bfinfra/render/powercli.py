@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from bfinfra.formats.powershell import quoted, unwild
 from bfinfra.model.rights import READ, Entity, Rights
 from bfinfra.render.privileges import READ_ONLY, role_names
 
-QUOTES = "'\u2018\u2019\u201a\u201b"
-"""Characters that end a string in single quotes. PowerShell reads the typographic ones as quotes too."""
 FINDERS = {
     "Datastore": "Get-Datastore",
     "HostSystem": "Get-VMHost",
@@ -33,14 +32,9 @@ def powercli(rights: Rights, account: str) -> str:
     return "\n".join(lines)
 
 
-def quoted(text: str) -> str:
-    """A PowerShell string in single quotes, in which nothing is replaced."""
-    return "'" + "".join(each * 2 if each in QUOTES else each for each in text) + "'"
-
-
 def _name(text: str) -> str:
     """For a parameter that takes wildcards: only `*` is one."""
-    return quoted(text if text == "*" else "".join(f"`{each}" if each in "*?[]`" else each for each in text))
+    return quoted(text if text == "*" else unwild(text))
 
 
 def _principal(account: str) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import yaml
-
+from bfinfra.formats import shell
+from bfinfra.formats.yaml import dumped_all
 from bfinfra.kinds import groups
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, Api, Rights, Verb
@@ -98,7 +97,7 @@ def govc(rights: Rights, account: str) -> str:
     """
     roles = role_names(rights)
     lines = [
-        shlex.join(["govc", "role.create", role, *(name for name in names if name not in READ)])
+        shell.line(["govc", "role.create", role, *(name for name in names if name not in READ)])
         for names, role in roles.items()
         if role != READ_ONLY
     ]
@@ -111,13 +110,13 @@ def govc(rights: Rights, account: str) -> str:
             f"-propagate={str(entity.propagate).lower()}",
         )
         paths = filter(None, (entity.path, entity.alone))
-        lines.append(" || ".join(shlex.join(["govc", "permissions.set", *options, path]) for path in paths))
+        lines.append(" || ".join(shell.line(["govc", "permissions.set", *options, path]) for path in paths))
     return "\n".join(lines)
 
 
 def manifest(rights: Rights, account: str, cluster: Key) -> str:
     """The YAML that kubectl applies."""
-    return str(yaml.safe_dump_all(manifests(rights, account, cluster), sort_keys=False)).rstrip()
+    return dumped_all(manifests(rights, account, cluster)).rstrip()
 
 
 def manifests(rights: Rights, account: str, cluster: Key) -> list[dict[str, Any]]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import base64
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import yaml
-
+from bfinfra.formats import cron as crontab
+from bfinfra.formats.yaml import dumped_all
 from bfinfra.model.records import dataclass
 from bfinfra.model.schedule import Schedule
 
@@ -47,10 +46,10 @@ class ScheduledCheck:
 
 
 def cron(check: ScheduledCheck) -> str:
-    """One line of a user's crontab. cron mails what the check prints: only what is new."""
-    command = shlex.join([check.program, "drift", "--changes-only", *check.words])
-    given = f"set -a; . {shlex.quote(check.variables)}; set +a; " if check.env else ""
-    return f"{check.when.cron} {given}{command}".replace("%", r"\%")
+    """One line of a user's crontab. cron mails what the check prints: only what is new. Raises Unwritable."""
+    given = f"set -a; . {crontab.word(check.variables)}; set +a; " if check.env else ""
+    words = (check.program, "drift", "--changes-only", *check.words)
+    return crontab.line(check.when.cron, words, before=given)
 
 
 def kubernetes(  # noqa: PLR0913 - what a CronJob is made of
@@ -194,9 +193,7 @@ def bound(check: ScheduledCheck, rules: Sequence[Mapping[str, Any]], namespace: 
 
 def manifest(found: Sequence[Mapping[str, object]]) -> str:
     """The YAML that kubectl applies."""
-    return str(
-        yaml.safe_dump_all([dict(each) for each in found], sort_keys=False, allow_unicode=True)
-    ).rstrip()
+    return dumped_all(dict(each) for each in found).rstrip()
 
 
 def _from_secret(name: str, secret: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from bfinfra.formats.yaml import Dumper, comment
 from bfinfra.model.errors import Place
 from bfinfra.model.yaml import Node, compose
 from bfinfra.render.data import document
@@ -19,7 +20,7 @@ WIDEST = 1 << 30  # columns; one line for each value leaves a place for its orig
 def text(root: Node, *, origins: bool = False) -> str:
     """The document. With `origins`, a comment after each value says where it comes from."""
     written: str = yaml.serialize(
-        _node(root), Dumper=yaml.SafeDumper, width=WIDEST, allow_unicode=True, encoding=None
+        _node(root), Dumper=_AsWritten, width=WIDEST, allow_unicode=True, encoding=None
     )
     return _with_origins(written, root) if origins else written
 
@@ -33,6 +34,12 @@ def data(site: str, root: Node) -> dict[str, Any]:
 def origin(place: Place) -> str:
     """`overlays/prod.yaml:3`, or the argument."""
     return f"{place.file}:{place.line}" if place.line else str(place.file)
+
+
+class _AsWritten(Dumper):
+    """Text without quotes stays without quotes: the site's author wrote it so."""
+
+    quotes_lookalikes = False
 
 
 def _node(node: Node) -> yaml.Node:
@@ -58,11 +65,11 @@ def _tag(plainly: str) -> str:
 def _with_origins(written: str, root: Node) -> str:
     """Reads the written document again: its values are in the same order, each with its line."""
     again, _ = compose(Path("site.yaml"), written)
-    lines = written.splitlines()
+    lines = written.split("\n")
     if again is not None:
         for (_, node), (_, mine) in zip(_leaves(root, ()), _leaves(again, ()), strict=True):
-            lines[mine.mark.line] += f"  # {origin(node.at)}"
-    return "\n".join([*lines, ""])
+            lines[mine.mark.line] += f"  {comment(origin(node.at))}"
+    return "\n".join(lines)
 
 
 def _leaves(node: Node, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Node]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from bfinfra.sandbox import state as folder
 from bfinfra.sandbox.world import World
 
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 SECRETS = ("GOVC_PASSWORD", "KUBECTL_VSPHERE_PASSWORD")
 
 
@@ -51,8 +52,9 @@ def secrets(world: World) -> dict[str, str]:
 
 
 def shell(values: Mapping[str, str]) -> str:
-    """Lines that a shell reads."""
-    return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in values.items())
+    """Lines that a shell reads. Left out are names that no variable of a shell can have."""
+    named = {name: value for name, value in values.items() if VARIABLE.fullmatch(name)}
+    return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in named.items())
 
 
 def kubeconfig(apis: Mapping[str, Api], ports: Mapping[str, str], ca_pem: str) -> dict[str, object]:

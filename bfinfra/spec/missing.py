@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import field
 
+from bfinfra.formats.shell import word
+from bfinfra.formats.visible import visible
 from bfinfra.model.awaited import absent, meaning, source
 from bfinfra.model.errors import Problem
 from bfinfra.model.records import dataclass
@@ -59,7 +61,9 @@ class _Search:
             self._see_awaited(key, path, value, how, lost)
         elif isinstance(value, Secret):
             if why := self._once(value.leads, value.missing):
-                self._note(at, str(why), f"export {value.target}=…" if value.way == "env" else FILES)
+                self._note(
+                    at, str(why), f"export {word(visible(value.target))}=…" if value.way == "env" else FILES
+                )
         elif not isinstance(value, LocalOutput) and not self._once(str(value.path), value.path.exists):
             self._note(at, f"there is no {value.path}", FILES)
 

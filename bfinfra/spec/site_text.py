@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from bfinfra.formats.yaml import comment, scalar
 from bfinfra.model.description import Path
 from bfinfra.model.refs import Key
-from bfinfra.spec.writing import block, entry
+from bfinfra.spec.writing import block, entry, same
 
 SCHEMA = "site.schema.json"
 MODELINE = f"# yaml-language-server: $schema={SCHEMA}\n"
@@ -61,7 +62,7 @@ vcenter:
 
 def commented(name: str) -> str:
     """A site without resources, with commented examples."""
-    return MODELINE + COMMENTED.format(name=name)
+    return MODELINE + COMMENTED.format(name=scalar(name))
 
 
 def describing(
@@ -70,16 +71,23 @@ def describing(
     resources: Mapping[Key, Resource],
     left_out: Iterable[tuple[str, str]],
 ) -> str:
-    """A site that describes existing objects. `left_out`: what isn't described, and why."""
+    """A site that describes existing objects. `left_out`: what isn't described, and why. Raises BfinfraError
+    if it would be read as anything else.
+    """
     kinds: dict[str, dict[str, Resource]] = {}
     for key, resource in resources.items():
         kinds.setdefault(key.kind, {})[key.name] = resource
-    listed = [f"#   {what}: {why}" for what, why in left_out]
+    listed = [comment(f"  {what}: {why}") for what, why in left_out]
+    server = vcenter["server"]
     parts = [
-        f"{MODELINE}# Written from the objects on {vcenter['server']}.\n"
+        f"{MODELINE}{comment(f'Written from the objects on {server}.')}\n"
         f"# `# fill in` marks what vCenter doesn't report.\n" + entry("site", name),
         entry("vcenter", vcenter),
         *(block(kind, found) for kind, found in sorted(kinds.items())),
         *(["\n".join(["# Not described:", *listed, ""])] if listed else []),
     ]
-    return "\n".join(parts)
+    return same("\n".join(parts), {"site": name, "vcenter": vcenter, **_fields(kinds)})
+
+
+def _fields(kinds: Mapping[str, Mapping[str, Resource]]) -> dict[str, object]:
+    return {kind: {name: fields for name, (fields, _) in found.items()} for kind, found in kinds.items()}

@@ -7,11 +7,17 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path as File
+from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.emitter import RoundTripEmitter
 from ruamel.yaml.scalarint import HexInt
 
+from bfinfra.formats.visible import visible
+from bfinfra.formats.yaml import Readable, comment
+from bfinfra.model import yaml
 from bfinfra.model.description import Path
 from bfinfra.model.errors import BfinfraError, Problem
 
@@ -21,6 +27,8 @@ WIDTH = 90
 """Columns that a mapping or list on one line may take."""
 FILL_IN = "fill in: "
 HEX = re.compile(r"0x[0-9a-f]{4}")
+LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+"""A line as ruamel.yaml counts them."""
 
 
 def block(kind: str, resources: Mapping[str, tuple[Fields, FillIn]]) -> str:
@@ -28,7 +36,7 @@ def block(kind: str, resources: Mapping[str, tuple[Fields, FillIn]]) -> str:
     made = CommentedMap()
     for name, (fields, fill_in) in resources.items():
         made[name] = _value(fields, (), fill_in)
-        if left := "\n".join(_missing(fields, fill_in)):
+        if left := "\n".join(map(visible, _missing(fields, fill_in))):
             made.yaml_set_comment_before_after_key(name, before=left, indent=2)
     return _dumped(CommentedMap({kind: made}))
 
@@ -40,9 +48,63 @@ def entry(name: str, value: object) -> str:
 
 def inserted(text: str, kind: str, name: str, fields: Fields, fill_in: FillIn) -> str:
     """A file's text with one more resource at the end of its kind's block, or at the end of the file. Raises
-    BfinfraError.
+    BfinfraError, also if it would be read as anything else.
     """
-    lines = text.splitlines(keepends=True)
+    before = _read(text)
+    more = {**(before.get(kind) or {}), name: fields}
+    return same(_inserted(text, kind, name, fields, fill_in), {**before, kind: more})
+
+
+def same(text: str, meant: Mapping[str, object]) -> str:
+    """The text, if the site's reader finds in it what was meant, and nothing else. Raises BfinfraError."""
+    try:
+        found = _read(text)
+    except BfinfraError as error:
+        raise _misread("the site", str(error)) from None
+    wanted = {name: _as_read(value) for name, value in meant.items()}
+    for name in {**wanted, **found}:
+        if found.get(name, text) != wanted.get(name, text):
+            raise _misread(name)
+    return text
+
+
+def _misread(what: str, why: str = "") -> BfinfraError:
+    return BfinfraError(
+        Problem(
+            f"{visible(what)} can't be written so that it is read again as it is",
+            why=why or "something in it has a meaning in YAML that bfinfra's writer missed",
+            next="rename the object on the server, and report its name",
+        )
+    )
+
+
+def _read(text: str) -> dict[str, Any]:
+    """The values of a site's text. Raises BfinfraError."""
+    try:
+        root, problems = yaml.compose(File("site.yaml"), text)
+    except yaml.Unreadable as error:
+        raise BfinfraError(error.problem) from None
+    if problems:
+        raise BfinfraError(*problems)
+    found = {} if root is None else root.plain()
+    if not isinstance(found, dict):
+        raise BfinfraError(Problem("the file contains no mapping", next="name the site's own file"))
+    return found
+
+
+def _as_read(value: object) -> object:
+    """A value as the site's reader finds it: text, None, lists, dicts."""
+    if isinstance(value, Mapping):
+        return {str(name): _as_read(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_read(each) for each in value]
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value if value is None else str(value)
+
+
+def _inserted(text: str, kind: str, name: str, fields: Fields, fill_in: FillIn) -> str:
+    lines = LINE.findall(text)
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += "\n"
     document = _yaml().load(text)
@@ -69,7 +131,7 @@ def inserted(text: str, kind: str, name: str, fields: Fields, fill_in: FillIn) -
 
 def _body(text: str, indent: int) -> list[str]:
     """The lines of a block without its first, indented by `indent`."""
-    return [line.replace("  ", " " * indent, 1) for line in text.splitlines(keepends=True)[1:]]
+    return [line.replace("  ", " " * indent, 1) for line in LINE.findall(text)[1:]]
 
 
 def _end(lines: Sequence[str], first: int, indent: int) -> int:
@@ -103,7 +165,7 @@ def _value(value: object, path: Path, fill_in: Mapping[Path, str]) -> object:
         made.fa.set_flow_style()
     for where, what in fill_in.items():
         if where[:-1] == path and _has(value, where[-1]):
-            made.yaml_add_eol_comment(f"{FILL_IN}{what}", where[-1])
+            made.yaml_add_eol_comment(comment(f"{FILL_IN}{what}"), where[-1])
     return made
 
 
@@ -121,6 +183,10 @@ def _missing(fields: Mapping[str, object], fill_in: Mapping[Path, str]) -> Itera
             yield f"{FILL_IN}{'.'.join(map(str, path))}, {what}"
 
 
+class _Emitter(Readable, RoundTripEmitter):
+    """ruamel.yaml's emitter, whose scalars every reader understands alike."""
+
+
 def _dumped(made: CommentedMap) -> str:
     out = io.StringIO()
     _yaml().dump(made, out)
@@ -129,6 +195,7 @@ def _dumped(made: CommentedMap) -> str:
 
 def _yaml() -> YAML:
     made = YAML()
+    made.Emitter = _Emitter
     made.width = 4096
     made.brace_single_entry_mapping_in_flow_sequence = True
     return made

@@ -59,7 +59,7 @@ digraph "a\\"b" {
   "gpu_host/h";
   "workload/w";
   "gpu_host/h" -> "bitfusion_server/bf";
-  "bitfusion_server/bf" -> "workload/w" [style=dashed, label="a \\"GPU\\""];
+  "bitfusion_server/bf" -> "workload/w" [style="dashed", label="a \\"GPU\\""];
 }"""
     )
 

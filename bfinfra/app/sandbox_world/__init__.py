@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-import yaml
-
 from bfinfra.app.sandbox_world import files, kubernetes, machines, vcenter
 from bfinfra.app.sandbox_world.draft import Draft, Hex
+from bfinfra.formats.visible import visible
+from bfinfra.formats.yaml import Dumper, dumped
 from bfinfra.model.site import Site
 from bfinfra.spec.layout import formatted
 
@@ -36,11 +36,11 @@ def world_of(site: Site) -> WrittenWorld:
     machines.add(draft)
     kubernetes.add(draft)
     files.add(draft)
-    text = yaml.dump(draft.data(), Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=4096)
-    return WrittenWorld(formatted(Path("world"), HEAD.format(name=site.name) + text), draft.left_out)
+    text = dumped(draft.data(), Dumper=_Dumper, default_flow_style=None, width=4096)
+    return WrittenWorld(formatted(Path("world"), HEAD.format(name=visible(site.name)) + text), draft.left_out)
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(Dumper):
     """Writes PCI ids in hexadecimal."""
 
 

@@ -4,12 +4,12 @@ shell.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 
 from bfinfra.backends.images.archive import full_name
+from bfinfra.formats import shell
 from bfinfra.model import subprocesses
 from bfinfra.model.errors import Rejected
 from bfinfra.model.records import dataclass
@@ -52,8 +52,8 @@ class Recipe:
 
     def by_hand(self, image: str, *, push: bool) -> str:
         """The commands for a person."""
-        build = shlex.join(("docker", "build", *self.options(image)))
-        return f"{build} && {shlex.join(('docker', 'push', image))}" if push else build
+        build = shell.line(("docker", "build", *self.options(image)))
+        return f"{build} && {shell.line(('docker', 'push', image))}" if push else build
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def run(argv: Sequence[str], what: str, limit: float = BUILDING) -> None:
         raise Rejected(
             f"{what} failed",
             why=f"{Path(argv[0]).name} ended with {done.code}: {_last(done.stdout)}",
-            next=f"run it by hand: {shlex.join(argv)}",
+            next=f"run it by hand: {shell.line(argv)}",
         )
 
 

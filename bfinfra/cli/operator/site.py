@@ -28,13 +28,14 @@ def add(inner: arguments.Verbs) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the Site, and to stderr the command that makes its Secret; returns 0."""
     from bfinfra.cli.operator.crd import site_definition
+    from bfinfra.cli.references import secret
     from bfinfra.cli.screen import Screen
     from bfinfra.operator.manifest import called, manifests
     from bfinfra.operator.written import written
     from bfinfra.render.schedule import manifest
 
     loaded, _ = context.load(args)
-    given, commands, left = _given(loaded)
+    given, files, left = _given(loaded)
     language = site_definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"][
         "properties"
     ]["site"]
@@ -52,16 +53,13 @@ def run(args: argparse.Namespace) -> int:
     )
     if left:
         Screen.of(args).say(*left)
-    if commands:
-        into = f" --namespace {args.namespace}" if args.namespace else ""
-        Screen.of(args).say(
-            "make its Secret with:", f"  kubectl create secret generic {name}{into} {' '.join(commands)}"
-        )
+    if given.env or files:
+        Screen.of(args).say(*secret(name, args.namespace or "", given.env, files))
     return 0
 
 
-def _given(loaded: Site) -> tuple[Given, list[str], list[str]]:
-    """The files for the Site, the arguments that make its Secret, and what is left out. Raises BfinfraError
+def _given(loaded: Site) -> tuple[Given, dict[str, Path], list[str]]:
+    """The files for the Site, those for its Secret by their keys, and what is left out. Raises BfinfraError
     for what a Job can't have.
     """
     from bfinfra.cli.bundle import below, bundle
@@ -84,9 +82,5 @@ def _given(loaded: Site) -> tuple[Given, list[str], list[str]]:
                 "give it another name",
             )
         )
-    env = variables(loaded)
-    words = [
-        *(f'--from-literal={name}="${name}"' for name in env),
-        *(f"--from-file={key}={base / path}" for path, key in secrets.items()),
-    ]
-    return Given(env, secrets, plain), words, found.words()
+    files = {key: base / path for path, key in secrets.items()}
+    return Given(variables(loaded), secrets, plain), files, found.words()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bfinfra.cli.screen import Screen
+from bfinfra.formats import shell
 from bfinfra.render.data import document
 
 if TYPE_CHECKING:
@@ -43,17 +43,15 @@ def show(args: argparse.Namespace, found: dict[Path, Running]) -> None:
         ),
     )
     if screen.output == "text" and sys.stdout.isatty():
-        screen.say(
-            'To use govc, kubectl and others, run in a shell: eval "$(bfinfra sandbox '
-            f'status {next(iter(found)).name})"'
-        )
+        status = shell.line(("bfinfra", "sandbox", "status", next(iter(found)).name))
+        screen.say(f'To use govc, kubectl and others, run in a shell: eval "$({status})"')
 
 
 def _text(folder: Path, found: Running) -> Iterator[str]:
-    yield f"# {folder.name}: process {found.pid}, control http://{found.control}"
+    yield shell.comment(f"{folder.name}: process {found.pid}, control http://{found.control}")
     longest = max(map(len, found.addresses), default=0)
     for address, here in found.addresses.items():
-        yield f"#   {address:<{longest}}  {here}"
+        yield shell.comment(f"  {address:<{longest}}  {here}")
     for name, value in found.clients.items():
-        yield f"export {name}={shlex.quote(value)}"
-    yield f". {shlex.quote(str(found.env_file))}  # the same with the passwords, which only you may read"
+        yield f"export {shell.assignment(name, value)}"
+    yield f". {shell.word(found.env_file)}  # the same with the passwords, which only you may read"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bfinfra.cli.references import variables
+from bfinfra.formats import Unwritable
+from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.schedule import Schedule
 from bfinfra.render.schedule import ScheduledCheck
 
@@ -27,6 +30,21 @@ def check_of(args: argparse.Namespace, site: Site) -> ScheduledCheck:
         variables(site),
         options(site, lambda path: str(path.absolute())),
     )
+
+
+@contextmanager
+def written(what: str) -> Iterator[None]:
+    """What can't be written as a line of it, as a problem. Raises BfinfraError."""
+    try:
+        yield
+    except Unwritable as error:
+        raise BfinfraError(
+            Problem(
+                f"this check can't be written as {what}",
+                why=f"a word of its command, or --user, {error}",
+                next="give the file, its folder or the account a plain name",
+            )
+        ) from None
 
 
 def options(site: Site, written: Callable[[Path], str]) -> tuple[str, ...]:

@@ -20,10 +20,11 @@ def add(inner: arguments.Verbs) -> arguments.Parser:
 def run(args: argparse.Namespace) -> int:
     """Print the line; returns 0."""
     from bfinfra.cli.references import no_keyring
-    from bfinfra.cli.schedule.check import check_of
+    from bfinfra.cli.schedule.check import check_of, written
     from bfinfra.render.schedule import cron
 
     site, _ = context.load(args)
     no_keyring(site)
-    output.document(cron(check_of(args, site)))
+    with written("a crontab"):
+        output.document(cron(check_of(args, site)))
     return 0

@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from bfinfra.cli.bundle import below, bundle
-    from bfinfra.cli.references import no_keyring
+    from bfinfra.cli.references import no_keyring, secret
     from bfinfra.cli.schedule.check import check_of, options
     from bfinfra.cli.screen import Screen
     from bfinfra.render import schedule as render
@@ -63,14 +63,8 @@ def run(args: argparse.Namespace) -> int:
     if given.left:
         Screen.of(args).say(*given.words())
     if check.env or secrets:
-        into = f" --namespace {args.namespace}" if args.namespace else ""
-        words = [
-            *(f'--from-literal={name}="${name}"' for name in check.env),
-            *(f"--from-file={key}={base / path}" for path, key in secrets.items()),
-        ]
-        Screen.of(args).say(
-            "make its Secret with:", f"  kubectl create secret generic {check.name}{into} {' '.join(words)}"
-        )
+        files = {key: base / path for path, key in secrets.items()}
+        Screen.of(args).say(*secret(check.name, args.namespace or "", check.env, files))
     return 0
 
 

@@ -30,24 +30,28 @@ def add(inner: arguments.Verbs) -> arguments.Parser:
 def run(args: argparse.Namespace) -> int:
     """Print the units, or write them to --out; returns 0."""
     from bfinfra.cli.references import no_keyring
-    from bfinfra.cli.schedule.check import check_of
+    from bfinfra.cli.schedule.check import check_of, written
     from bfinfra.cli.screen import Screen
+    from bfinfra.formats.shell import line
+    from bfinfra.formats.systemd import comment
+    from bfinfra.formats.visible import visible
     from bfinfra.model.files import write_whole
     from bfinfra.render import systemd
 
     context.can_write(args.out and f"{args.out}/bfinfra.service")
     site, _ = context.load(args)
     no_keyring(site)
-    units = (systemd.watching if args.watch else systemd.timed)(check_of(args, site), args.user or "")
+    with written("a unit of systemd"):
+        units = (systemd.watching if args.watch else systemd.timed)(check_of(args, site), args.user or "")
     if args.out:
         folder = Path(args.out)
         context.can_write(*(str(folder / name) for name in units))
         for name, text in units.items():
             write_whole(folder / name, text)
         Screen.of(args).say(
-            f"wrote {', '.join(str(folder / name) for name in units)}",
-            f"next: systemctl daemon-reload && systemctl enable --now {list(units)[-1]}",
+            f"wrote {', '.join(visible(folder / name) for name in units)}",
+            f"next: systemctl daemon-reload && {line(('systemctl', 'enable', '--now', list(units)[-1]))}",
         )
     else:
-        output.document("\n".join(f"# {name}\n{text}" for name, text in units.items()), end="")
+        output.document("\n".join(f"{comment(name)}\n{text}" for name, text in units.items()), end="")
     return 0

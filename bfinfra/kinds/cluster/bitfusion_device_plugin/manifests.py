@@ -12,8 +12,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from bfinfra.formats.yaml import dumped
 from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Nodes, Spec, What
 from bfinfra.kinds.cluster.bitfusion_device_plugin.state import CERTIFICATE
 from bfinfra.kinds.cluster.token_secret.spec import FORMS
@@ -203,7 +202,7 @@ def _listed(packages: tuple[Client, ...]) -> str:
         }
         for each in packages
     ]
-    return str(yaml.safe_dump({"BitfusionClients": listed}, sort_keys=False))
+    return dumped({"BitfusionClients": listed}, allow_unicode=False)
 
 
 def _service(spec: Spec, values: Values) -> Manifest:

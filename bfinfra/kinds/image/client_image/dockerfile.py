@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bfinfra.formats.dockerfile import word
 from bfinfra.kinds.image.client_image.spec import Spec
 
 FILES = "bitfusion-files"  # the document's folder
@@ -21,7 +22,9 @@ MOUNTED_BEFORE = (
 
 def dockerfile(spec: Spec) -> str:
     """The text of the Dockerfile; the same for the same spec."""
-    return "\n".join((f"FROM {spec.base}", "USER root", *_token(spec), *_client(spec), *_run_as(spec), ""))
+    return "\n".join(
+        (f"FROM {word(spec.base)}", "USER root", *_token(spec), *_client(spec), *_run_as(spec), "")
+    )
 
 
 def dockerfile_before(spec: Spec) -> str:
@@ -35,7 +38,7 @@ def _token(spec: Spec) -> Iterator[str]:
         yield MOUNTED
         yield "RUN mkdir -p /etc/bitfusion/tls"
         return
-    for user, home in spec.homes.items():
+    for user, home in ((word(user), word(home)) for user, home in spec.homes.items()):
         owner = "" if user == "root" else f"--chown={user} "
         yield f"RUN mkdir -p {home}/.bitfusion" + (
             "" if user == "root" else f" && chown {user} {home}/.bitfusion"
@@ -47,7 +50,7 @@ def _token(spec: Spec) -> Iterator[str]:
 
 
 def _client(spec: Spec) -> Iterator[str]:
-    package = spec.package_name
+    package = word(spec.package_name)
     yield from (
         RULE,
         "# Bitfusion client",
@@ -67,12 +70,12 @@ def _client(spec: Spec) -> Iterator[str]:
 
 
 def _run_as(spec: Spec) -> Iterator[str]:
-    others = [user for user in spec.users if user != "root"]
+    others = [word(user) for user in spec.users if user != "root"]
     if others:
         yield (
             f"RUN if getent group bitfusion; then for user in {' '.join(others)}; do usermod "
             "-aG bitfusion "
             "$user; done; fi"
         )
-    if spec.run_as not in (None, "root"):
-        yield f"USER {spec.run_as}"
+    if spec.run_as and spec.run_as != "root":
+        yield f"USER {word(spec.run_as)}"
