@@ -16,8 +16,6 @@ from typing import Any
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from bfinfra.formats.shell import word
-from bfinfra.formats.visible import visible
 from bfinfra.model import subprocesses
 from bfinfra.model.errors import Problem, SecretMissing
 from bfinfra.model.records import dataclass
@@ -111,9 +109,7 @@ class Secret:
 
     def _from_env(self) -> str:
         if why := self.missing():
-            raise SecretMissing(
-                Problem(why, next=f"export {word(visible(self.target))}=…, or change the reference")
-            )
+            raise SecretMissing(Problem(why, next="set it in the environment, or change the reference"))
         return self.sources.env[str(self.target)]
 
     def _from_file(self) -> str:
