@@ -22,6 +22,7 @@ ELSEWHERE = {
         "backends/ansible/play.py",
         "symlink_to",
     ): "to what a play takes along, under a neutral name, in a run's own folder",
+    ("operator/declared.py", "os.open"): "to read, below an open folder",
     (
         "backends/ansible/bound.py",
         "symlink_to",

@@ -5,7 +5,6 @@ and Ansible use.
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Callable, Mapping
 
@@ -66,13 +65,13 @@ class Credentials:
 def credentials(
     settings: VCenterSettings, env: Mapping[str, str] | None = None, *, before: tuple[str, ...] = ()
 ) -> Credentials:
-    """From the site, else from the environment (`env`, else that of the password's reference, else this
-    process's). Raises Denied.
+    """From the site, else from the environment (`env`, else that of the password's reference, else that of
+    the site). Raises Denied.
 
     `before`: variables of the password that come before the usual ones.
     """
     if env is None:
-        env = settings.password.sources.env if settings.password else os.environ
+        env = settings.password.sources.env if settings.password else settings.env
     username = settings.username or next((env[n] for n in USERNAMES if env.get(n)), None)
     named = next((n for n in (*before, *PASSWORDS) if env.get(n)), None)
     if not username:

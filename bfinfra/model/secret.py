@@ -25,6 +25,7 @@ from bfinfra.model.sources import LARGEST, LocalFile, Sources, small
 WAYS = ("env", "file", "command", "keyring")
 MACHINE = "machine"
 """The way of a secret that a machine of the site gave: no site can write it."""
+RUN = ("command", "keyring")  # the ways that start a program
 WITHHELD = {
     "BFINFRA_VCENTER_PASSWORD",
     "GOVC_PASSWORD",
@@ -177,6 +178,11 @@ def _parse(value: object, sources: Sources) -> Secret:
             "expected exactly one of {env: NAME}, {file: path}, {command: [argv]}, {keyring: service/user}"
         )
     way, target = next(iter(value.items()))
+    if way in RUN and sources.confined:
+        raise ValueError(
+            f"a Site can't have {{{way}: …}}: nothing that its author names is run here; write {{env: NAME}} "
+            "with NAME in spec.env, or {file: path} with the path in spec.files"
+        )
     if way == "command":
         if not isinstance(target, list) or not target or not all(isinstance(t, str) for t in target):
             raise ValueError("command: expected a list, the program and its arguments")
@@ -185,6 +191,8 @@ def _parse(value: object, sources: Sources) -> Secret:
         raise ValueError(f"{way}: expected text")
     if way == "env":
         WITHHELD.add(target)
+    if way == "file":
+        sources.path(target)  # refused here, where the message has the place in the site
     if way == "keyring" and "/" not in target:
         raise ValueError("keyring: expected service/user")
     return Secret(way, target, sources)

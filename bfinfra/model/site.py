@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr
 
 from bfinfra.model.drift import DriftSettings
 from bfinfra.model.errors import Place, Warned
@@ -46,6 +47,17 @@ class VCenterSettings(BaseModel):
     """Name of the datacenter; required if there are several."""
     supervisor_trust: Trust | None = None
     """Trust for the supervisors' API; by default vCenter's own certificate authorities, read from vCenter."""
+    _env: Mapping[str, str] | None = PrivateAttr(None)
+
+    def model_post_init(self, context: object) -> None:
+        """Keep the variables that the site was read with: those of a Site are not this process's."""
+        if isinstance(context, Mapping) and "sources" in context:
+            self._env = context["sources"].env
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """The variables that replace a user name or a password that is not written."""
+        return os.environ if self._env is None else self._env
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import field
@@ -19,6 +20,13 @@ from pydantic_core import CoreSchema, core_schema
 from bfinfra.model.records import dataclass
 
 LARGEST = 1 << 20  # bytes of a certificate, a key, a secret, a kubeconfig
+_PART = r"[^/\x00-\x1f]*"
+BELOW = rf"^(\./)*\.?[^./~\x00-\x1f]{_PART}(/+\.?[^./\x00-\x1f]{_PART})*/?$"
+"""A path that leads out of no folder: not absolute, no `..`, no `~` at its start. API servers check it, too,
+whose regular expressions have no lookaround.
+"""
+BELOW_RULE = "a relative path without .. in it, and without ~ at its start"
+FILE = "x-file"  # in the schema of a field that names a file
 
 
 @contextlib.contextmanager
@@ -48,14 +56,22 @@ def small(path: Path, largest: int = LARGEST) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """`base`: the site file's folder; `stand_ins`: the sandbox's folder with replacements for files."""
+    """`base`: the site file's folder; `stand_ins`: the sandbox's folder with replacements for files.
+
+    `confined`: the site is somebody else's: it may name files below `base` and variables of `env`, and
+    nothing else of this machine. Whoever confines a site sees to it that no link is below `base`.
+    """
 
     base: Path = field(default_factory=Path.cwd)
     env: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     stand_ins: Path | None = None
+    confined: bool = False
 
     def path(self, text: str) -> Path:
-        """The absolute path of a file in a site, which may not exist."""
+        """The absolute path of a file in a site, which may not exist. Raises ValueError if the site is
+        confined, and the path leads elsewhere.
+        """
+        self._check(text)
         here = self._beside(text)
         if self.stand_ins is None:
             return here
@@ -68,10 +84,22 @@ class Sources:
             return Path(os.path.normpath(found))
         return found
 
+    def encloses(self, path: Path) -> bool:
+        """Whether a file that another file names may be read: any, unless the site is confined."""
+        return not self.confined or Path(os.path.normpath(path)).is_relative_to(self.base.absolute())
+
+    def _check(self, text: str) -> None:
+        if self.confined and not re.fullmatch(BELOW, text):
+            raise ValueError(
+                f"{text!r} leads out of the Site's own folder; write the path of one of its spec.files: "
+                f"{BELOW_RULE}"
+            )
+
     def made(self, text: str) -> Path:
         """The absolute path of something that bfinfra makes. In the sandbox it is always inside of
-        `stand_ins`.
+        `stand_ins`. Raises ValueError as `path` does.
         """
+        self._check(text)
         if self.stand_ins is None:
             return self._beside(text)
         return self.stand_ins.joinpath(
@@ -116,7 +144,7 @@ class LocalFile:
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        return {"type": "string", "minLength": 1}
+        return {"type": "string", "minLength": 1, FILE: True}
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from bfinfra.operator.declared import FILE, KEY, OBJECT, SITE, VARIABLE
 from bfinfra.operator.structural import Schema, structural
 
 GROUP, VERSION, KIND, PLURAL = "bfinfra.io", "v1alpha1", "Site", "sites"
 INTERVAL = r"^([1-9][0-9]*)(m|h|d)$"
-FILE = r"^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$"
 KEY_OF: Schema = {
     "type": "object",
     "required": ["name", "key"],
     "properties": {
-        "name": {"type": "string", "minLength": 1, "maxLength": 253},
-        "key": {"type": "string", "minLength": 1, "maxLength": 253},
+        "name": {"type": "string", "minLength": 1, "maxLength": 253, "pattern": OBJECT.pattern},
+        "key": {"type": "string", "minLength": 1, "maxLength": 253, "pattern": KEY.pattern},
     },
 }
 CONDITION: Schema = {
@@ -97,6 +97,35 @@ FROM_A_KEY: Schema = {
 """A value of an object that has many: from a Secret or a ConfigMap."""
 
 
+DECLARED: Schema = {
+    "env": {
+        "type": "object",
+        "maxProperties": 100,
+        "description": (
+            "Variables that {env: NAME} in the site names. They are the site's alone, and never "
+            "variables of a process."
+        ),
+        "x-kubernetes-validations": [
+            {"rule": f"self.all(name, name.matches('{VARIABLE.pattern}'))", "message": VARIABLE.words}
+        ],
+        "additionalProperties": FROM_A_KEY,
+    },
+    "files": {
+        "type": "object",
+        "maxProperties": 100,
+        "description": "Files that the site names, by their path; site.yaml is the site's own.",
+        "x-kubernetes-validations": [
+            {
+                "rule": f"self.all(path, path.matches('{FILE.pattern}') && path != '{SITE}')",
+                "message": FILE.words,
+            }
+        ],
+        "additionalProperties": FROM_A_KEY,
+    },
+}
+"""What the site may name outside of itself."""
+
+
 def _spec(language: Schema) -> Schema:
     return {
         "type": "object",
@@ -134,26 +163,10 @@ def _spec(language: Schema) -> Schema:
             "claim": {
                 "type": "string",
                 "maxLength": 253,
+                "pattern": OBJECT.pattern,
                 "description": "A PersistentVolumeClaim for the journal and the results of drift checks.",
             },
-            "env": {
-                "type": "object",
-                "maxProperties": 100,
-                "description": "Variables that {env: NAME} in the site names.",
-                "additionalProperties": FROM_A_KEY,
-            },
-            "files": {
-                "type": "object",
-                "maxProperties": 100,
-                "description": "Files that the site names, by their path; site.yaml is the site's own.",
-                "x-kubernetes-validations": [
-                    {
-                        "rule": f"self.all(path, path.matches('{FILE}') && path != 'site.yaml')",
-                        "message": "a file's path is relative, without .. in it, and not site.yaml",
-                    }
-                ],
-                "additionalProperties": FROM_A_KEY,
-            },
+            **DECLARED,
         },
     }
 

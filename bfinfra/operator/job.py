@@ -11,6 +11,8 @@ from typing import Any
 from bfinfra.model.records import dataclass
 from bfinfra.operator.crd import GROUP
 from bfinfra.operator.decide import unhurried
+from bfinfra.operator.declared import SITE as FILE
+from bfinfra.operator.declared import refusal
 from bfinfra.operator.desired import Desired
 from bfinfra.operator.manifest import API
 from bfinfra.render.schedule import MOUNT, SAFE, STATE
@@ -23,6 +25,7 @@ LABELS = {
 UID, KEY, ORDER = f"{GROUP}/site-uid", f"{GROUP}/key", f"{GROUP}/order"
 SITE, GENERATION, TRIGGER = f"{GROUP}/site", f"{GROUP}/generation", f"{GROUP}/watch-report"
 RESULT = "/dev/termination-log"
+VARIABLES, OWN, SCRATCH = "/variables", "/own", "/scratch"
 LONGEST = 4 * 3600  # seconds for a check: it may upload an appliance
 # seconds beyond the interval that an ended Job is kept, so that the next leader knows the last check
 ENDED_JOBS_LAST = 600
@@ -40,7 +43,7 @@ class Mould:
     most: str = "1Gi"
 
 
-def text(wanted: Desired) -> str:
+def site_text(wanted: Desired) -> str:
     """The site as a file: JSON, a line for each field. It is YAML as well, and a hundred times faster to
     write.
     """
@@ -48,12 +51,10 @@ def text(wanted: Desired) -> str:
 
 
 def unfit(wanted: Desired) -> str:
-    """Return why no Job can contain the site, or ""."""
-    return (
-        f"the site has {wanted.size} bytes, and a Job can contain at most {LARGEST}; split the site"
-        if wanted.size > LARGEST
-        else ""
-    )
+    """Return why no Job is made for the Site, or ""."""
+    if wanted.size > LARGEST:
+        return f"the site has {wanted.size} bytes, and a Job can contain at most {LARGEST}; split the site"
+    return refusal(wanted)
 
 
 def manifest(wanted: Desired, name: str, mould: Mould) -> dict[str, Any]:
@@ -83,7 +84,7 @@ def manifest(wanted: Desired, name: str, mould: Mould) -> dict[str, Any]:
             "activeDeadlineSeconds": LONGEST,
             "ttlSecondsAfterFinished": unhurried(wanted) + ENDED_JOBS_LAST,
             "template": {
-                "metadata": {"labels": labels, "annotations": {SITE: text(wanted)}},
+                "metadata": {"labels": labels, "annotations": {SITE: site_text(wanted)}},
                 "spec": _pod(wanted, mould),
             },
         },
@@ -91,6 +92,7 @@ def manifest(wanted: Desired, name: str, mould: Mould) -> dict[str, Any]:
 
 
 def _pod(wanted: Desired, mould: Mould) -> dict[str, Any]:
+    variables = [_source(name, given) for name, given in wanted.env.items()]
     state = {"persistentVolumeClaim": {"claimName": wanted.claim}} if wanted.claim else {"emptyDir": {}}
     container = {
         "name": "look",
@@ -100,13 +102,15 @@ def _pod(wanted: Desired, mould: Mould) -> dict[str, Any]:
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "env": [
             {"name": "BFINFRA_STATE_HOME", "value": STATE},
-            {"name": "HOME", "value": STATE},
-            {"name": "TMPDIR", "value": STATE},
-            *({"name": name, "valueFrom": dict(given)} for name, given in wanted.env.items()),
+            {"name": "HOME", "value": SCRATCH},  # no claim: what lies there would be the settings of programs
+            {"name": "TMPDIR", "value": SCRATCH},
         ],
         "volumeMounts": [
             {"name": "site", "mountPath": MOUNT, "readOnly": True},
+            {"name": "variables", "mountPath": VARIABLES, "readOnly": True},
+            {"name": "own", "mountPath": OWN},
             {"name": "state", "mountPath": STATE},
+            {"name": "scratch", "mountPath": SCRATCH},
         ],
         "resources": {
             "requests": {"cpu": mould.cpu, "memory": mould.memory},
@@ -129,7 +133,10 @@ def _pod(wanted: Desired, mould: Mould) -> dict[str, Any]:
         "containers": [container],
         "volumes": [
             {"name": "site", "projected": {"defaultMode": 0o440, "sources": _sources(wanted)}},
+            {"name": "variables", "projected": {"defaultMode": 0o440, "sources": variables}},
+            {"name": "own", "emptyDir": {"medium": "Memory", "sizeLimit": "128Mi"}},  # secrets: on no disk
             {"name": "state", **state},
+            {"name": "scratch", "emptyDir": {}},
         ],
     }
 
@@ -139,7 +146,11 @@ def _args(wanted: Desired) -> list[str]:
         "operator",
         "job",
         "--site",
-        f"{MOUNT}/site.yaml",
+        f"{MOUNT}/{FILE}",
+        "--variables",
+        VARIABLES,
+        "--own",
+        f"{OWN}/site",
         "--result",
         RESULT,
         "--approval",
@@ -151,14 +162,15 @@ def _args(wanted: Desired) -> list[str]:
         args += ["--watched"]
     if wanted.deleting:
         return [*args, "--destroy"]
-    return [*args, *(["--stood"] if wanted.existed else []), *(f"--known={each}" for each in wanted.known)]
+    known = (f"--known={each}".replace("$", "$$") for each in wanted.known)  # the kubelet expands $(NAME)
+    return [*args, *(["--stood"] if wanted.existed else []), *known]
 
 
 def _sources(wanted: Desired) -> list[dict[str, Any]]:
     """The sources of the site's folder, one for each file. A missing Secret keeps the pod waiting."""
     own = {
         "downwardAPI": {
-            "items": [{"path": "site.yaml", "fieldRef": {"fieldPath": f"metadata.annotations['{SITE}']"}}]
+            "items": [{"path": FILE, "fieldRef": {"fieldPath": f"metadata.annotations['{SITE}']"}}]
         }
     }
     return [own, *(_source(path, given) for path, given in wanted.files.items())]

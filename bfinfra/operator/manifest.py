@@ -9,7 +9,8 @@ from typing import Any
 
 from bfinfra.model.names import LABEL_VALUE
 from bfinfra.model.records import dataclass
-from bfinfra.operator.crd import FILE, GROUP, KIND, VERSION
+from bfinfra.operator.crd import GROUP, KIND, VERSION
+from bfinfra.operator.declared import FILE, SITE
 from bfinfra.render.schedule import contents
 
 API = f"{GROUP}/{VERSION}"
@@ -63,4 +64,4 @@ def called(site: str) -> str:
 
 def unfit(path: str) -> bool:
     """Return whether a Job can't have a file at this path."""
-    return not re.fullmatch(FILE, path) or path == "site.yaml"
+    return not FILE.fits(path) or path == SITE

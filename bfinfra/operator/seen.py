@@ -103,7 +103,11 @@ def stuck(pod: Mapping[str, Any], now: float) -> str:
         for each in (*refused, *waiting)
     ]
     why = next(filter(None, reported), "for an unknown reason")
-    hint = "; check that each Secret and ConfigMap of spec.files exists" if why == "ContainerCreating" else ""
+    hint = (
+        "; check that each Secret and ConfigMap of spec.env and spec.files exists, with its key"
+        if why == "ContainerCreating"
+        else ""
+    )
     return f"the pod {pod['metadata']['name']} does not start: {' '.join(why.split())[:WORDS]}{hint}"
 
 

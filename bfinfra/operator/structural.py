@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from bfinfra.model.secret import WAYS
+from bfinfra.model.sources import BELOW
+from bfinfra.model.sources import FILE as NAMES_A_FILE
 
 Schema = dict[str, Any]
 LISTED = (
@@ -36,7 +38,10 @@ NUMBER_OR_TEXT: Schema = {
 SECRET: Schema = {
     "type": "object",
     "description": "A secret, by reference only: a variable of spec.env, or a file of spec.files.",
-    "properties": {"env": {"type": "string", "minLength": 1}, "file": {"type": "string", "minLength": 1}},
+    "properties": {
+        "env": {"type": "string", "minLength": 1},
+        "file": {"type": "string", "minLength": 1, "pattern": BELOW},
+    },
     "oneOf": [{"required": ["env"]}, {"required": ["file"]}],
 }
 """A command or a keyring belongs to a user's machine; a Job has neither."""
@@ -63,6 +68,8 @@ def structural(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schem
     made["type"] = types[0]
     if "(?" in made.get("pattern", ""):
         del made["pattern"]  # the server's regular expressions have no lookaround
+    if whole.get(NAMES_A_FILE):
+        made["pattern"] = BELOW
     if (above := whole.get("exclusiveMinimum")) is not None:
         made |= {"minimum": above, "exclusiveMinimum": True}
     return made | _inner(whole, types[0], definitions)

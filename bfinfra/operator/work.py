@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
-from pathlib import Path
 from threading import Event as Flag
 
 from bfinfra.app.apply import apply
 from bfinfra.app.context import LIVE, RunContext
 from bfinfra.app.drift import drift, notify, remember
-from bfinfra.app.load import load
 from bfinfra.app.tokens import tokens
 from bfinfra.app.trust import certificates
 from bfinfra.engine import checks
 from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
 from bfinfra.model.drift import Cause, Report
-from bfinfra.model.errors import BfinfraError, Problem, SiteError
+from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.events import Ended, Ending
 from bfinfra.model.plan import Plan
 from bfinfra.model.records import dataclass
@@ -43,12 +41,12 @@ class Order:
     stop: Flag = field(default_factory=Flag)
 
 
-def work(path: Path, order: Order, context: RunContext = LIVE) -> Result:
-    """The result. Every BfinfraError becomes a result, too."""
+def work(load: Callable[[], Site], order: Order, context: RunContext = LIVE) -> Result:
+    """The result. Every BfinfraError becomes a result, too. `load`: reads the site."""
     began = time.monotonic()
     try:
-        site = load(path, sandbox=context.sandbox)
-    except SiteError as error:
+        site = load()
+    except BfinfraError as error:
         return Result(Outcome.INVALID, _summary(error.problems))
     try:
         found = _destroyed(site, order, context) if order.destroy else _kept(site, order, context)

@@ -36,6 +36,7 @@ class _Reading:
 
     env: Mapping[str, str]
     stand_ins: Path | None
+    confined: bool
     problems: list[Problem]
 
     def read(self, model: object, topic: str, block: Block | None) -> Any | None:
@@ -43,7 +44,11 @@ class _Reading:
             None
             if block is None
             else validated(
-                model, topic, block, Sources(block.folder, self.env, self.stand_ins), self.problems
+                model,
+                topic,
+                block,
+                Sources(block.folder, self.env, self.stand_ins, self.confined),
+                self.problems,
             )
         )
 
@@ -62,8 +67,18 @@ def load(
     `stand_ins`: a folder with replacements for the files that a site names; `kinds`: name → Kind class, by
     default the registry. Raises SiteError with every problem of every file.
     """
-    reading = _Reading(os.environ if env is None else env, stand_ins, [])
-    paths = tuple(Path(path) for path in paths)
+    reading = _Reading(os.environ if env is None else env, stand_ins, confined=False, problems=[])
+    return _site(tuple(Path(path) for path in paths), variant, reading, kinds)
+
+
+def load_confined(path: Path, *, env: Mapping[str, str], stand_ins: Path | None = None) -> Site:
+    """The site in a file that somebody else has written: it may name only what is below the file's folder and
+    in `env`, and runs nothing. Raises SiteError.
+    """
+    return _site((path,), PLAIN, _Reading(env, stand_ins, confined=True, problems=[]), None)
+
+
+def _site(paths: tuple[Path, ...], variant: Variant, reading: _Reading, kinds: Kinds | None) -> Site:
     known = registry.names() if kinds is None else kinds
     found = resolved(paths, variant, known, reading.problems)
     documents, blocks, sound = found.documents, found.blocks, found.sound
@@ -95,7 +110,7 @@ def load(
         SourcePlaces(blocks),
         dict(digests[: found.own]),
         pepper,
-        stand_ins=stand_ins,
+        stand_ins=reading.stand_ins,
         drift=drift,
         paths=paths,
         variant=variant,

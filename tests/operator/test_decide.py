@@ -24,7 +24,7 @@ from bfinfra.operator.decide import (
     period,
 )
 from bfinfra.operator.desired import FINALIZER, Desired
-from bfinfra.operator.job import LARGEST, RESULT, SITE, Mould, manifest, unfit
+from bfinfra.operator.job import LARGEST, RESULT, SITE, Mould, _args, manifest, unfit
 from bfinfra.operator.result import Outcome, Result
 
 NOW = 1_800_000_000.0
@@ -170,6 +170,10 @@ def test_a_job_carries_the_site_and_its_order_and_no_right_in_the_cluster() -> N
         "job",
         "--site",
         "/site/site.yaml",
+        "--variables",
+        "/variables",
+        "--own",
+        "/own/site",
         "--result",
         RESULT,
         "--approval",
@@ -181,16 +185,24 @@ def test_a_job_carries_the_site_and_its_order_and_no_right_in_the_cluster() -> N
     ]
     assert pod["automountServiceAccountToken"] is False
     assert "serviceAccountName" not in pod
-    assert {"name": "PW", "valueFrom": {"secretKeyRef": {"name": "s", "key": "pw"}}} in pod["containers"][0][
-        "env"
+    assert [each["name"] for each in pod["containers"][0]["env"]] == ["BFINFRA_STATE_HOME", "HOME", "TMPDIR"]
+    assert pod["volumes"][1]["projected"]["sources"] == [
+        {"secret": {"name": "s", "items": [{"key": "pw", "path": "PW"}]}}
     ]
     assert pod["volumes"][0]["projected"]["sources"][1:] == [
         {"configMap": {"name": "c", "items": [{"key": "ca", "path": "certs/ca.pem"}]}},
         {"secret": {"name": "s", "items": [{"key": "k", "path": "k"}]}},
     ]
-    assert pod["volumes"][1] == {"name": "state", "persistentVolumeClaim": {"claimName": "memory"}}
+    assert pod["volumes"][3] == {"name": "state", "persistentVolumeClaim": {"claimName": "memory"}}
     assert made["metadata"]["ownerReferences"][0]["uid"] == "u"
     assert made["spec"]["ttlSecondsAfterFinished"] > 900  # until then it tells that it was looked at
+
+
+def test_what_the_kubelet_would_expand_reaches_the_job_as_it_was_written() -> None:
+    found = [{"address": "a/$(HOME)", "field": "b$$c", "cause": "drift"}]
+    wanted = Desired.of({**BODY, "status": {"drift": {"count": 1, "found": found}}})
+    (word,) = (each for each in _args(wanted) if each.startswith("--known="))
+    assert word == "--known=a/$$(HOME) b$$$$c drift"
 
 
 def test_a_job_that_destroys_says_so_and_nothing_of_drift() -> None:

@@ -381,7 +381,7 @@ def test_a_job_that_went_unseen_does_not_keep_its_site_waiting_for_ever(world: F
         ),
         (
             {"containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]},
-            "check that each Secret and ConfigMap of spec.files exists",
+            "check that each Secret and ConfigMap of spec.env and spec.files exists",
         ),
         (
             {

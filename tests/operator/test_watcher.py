@@ -20,7 +20,7 @@ from bfinfra.app.context import RunContext
 from bfinfra.backends.kubernetes import ClusterClient, kubeconfig
 from bfinfra.backends.kubernetes.errors import NotServed, NotYetServed
 from bfinfra.backends.transport import Transport
-from bfinfra.model.errors import Busy
+from bfinfra.model.errors import Busy, Rejected
 from bfinfra.model.secret import Secret
 from bfinfra.operator import lease as leases
 from bfinfra.operator.desired import FINALIZER
@@ -265,6 +265,34 @@ def test_a_secret_that_changes_is_read_again_and_one_that_is_missing_is_said(
     secret = yaml.safe_load(cluster.config.read_text())["users"][0]["user"]
     body = str(cluster.api.get(API, "Site", "poc", "default"))
     assert not any(str(value) in body for value in secret.values())
+
+
+def test_sites_that_lead_elsewhere_are_refused_in_words_and_the_others_followed(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each names by a way of its own what is not its: a file of the machine, a variable of Python's, the
+    watcher's own password.
+    """
+    monkeypatch.setenv("GOVC_PASSWORD", "the watcher's")
+    (tmp_path / "token").write_text("the watcher's")
+    cluster.site()
+    theirs = {"kubernetes_cluster": {"other": {"kubeconfig": {"file": str(tmp_path / "token")}}}}
+    with pytest.raises(Rejected, match=r"spec\.site\.kubernetes_cluster\.other\.kubeconfig\.file"):
+        cluster.site("s-file", site={**SITE, "site": "s-file", **theirs})
+    env = {"PYTHONPATH": {"secretKeyRef": {"name": "poc", "key": "config"}}}
+    cluster.site("s-env", env=env, site={**SITE, "site": "s-env"})
+    vcenter = {"server": "attacker.test", "username": "x"}
+    given = {"site": "s-vcenter", "vcenter": vcenter, "supervisor_namespace": {"a": {"cluster": "c"}}}
+    cluster.site("s-vcenter", site=given)
+    cluster.start("one")
+
+    def why(name: str) -> str:
+        return str(until(lambda: cluster.watch(name).get("why", ""), why=name))
+
+    assert "spec.env.PYTHONPATH: no {env: PYTHONPATH} is in spec.site" in why("s-env")
+    assert "no password for vCenter" in why("s-vcenter")
+    assert not any(cluster.watch(name)["following"] for name in ("s-env", "s-vcenter"))
+    until(lambda: cluster.watch().get("following"))
 
 
 @pytest.mark.parametrize("change", [{"watch": False}, {"suspend": True}], ids=["unwatched", "suspended"])

@@ -12,6 +12,7 @@ import bfinfra
 from bfinfra.app import context
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.operator.approval import Approval
+from bfinfra.operator.declared import mounted
 from bfinfra.operator.result import Outcome, Result
 from bfinfra.operator.work import Order, work
 from bfinfra.sandbox import Running
@@ -34,7 +35,10 @@ class Desk:
         self.path.write_text(SITE.format(memory=memory, more=more, protect=protect))
 
     def look(self, **order: Any) -> Result:
-        return work(self.path, Order(**order), self.context)
+        return work(self.load, Order(**order), self.context)
+
+    def load(self) -> bfinfra.Site:
+        return mounted(self.path).load(self.path.parents[1] / "own", self.sandbox)
 
     def someone(self, method: str, **body: Any) -> None:
         self.sandbox.change(
@@ -50,7 +54,8 @@ class Desk:
 @pytest.fixture
 def desk(tmp_path: Path, sandbox: Running, monkeypatch: pytest.MonkeyPatch) -> Desk:
     """Each look is on a machine of its own, as Jobs are."""
-    found = Desk(tmp_path / "site.yaml", sandbox)
+    (tmp_path / "site").mkdir()
+    found = Desk(tmp_path / "site/site.yaml", sandbox)
     found.write()
     real, count = Desk.look, iter(range(100))
 
@@ -169,6 +174,6 @@ def test_a_server_that_can_not_be_reached_is_unreadable_and_nothing_is_done(desk
         "clusters: [{name: k, cluster: {server: 'https://127.0.0.1:9'}}]\nusers: [{name: u, user: "
         "{token: abc}}]\n"
     )
-    found = work(desk.path, Order(), replace(context.LIVE, retry=RetryPolicy(attempts=1, lasts=0)))
+    found = work(desk.load, Order(), replace(context.LIVE, retry=RetryPolicy(attempts=1, lasts=0)))
     assert (found.outcome, found.writes) == (Outcome.UNREADABLE, 0)
     assert "127.0.0.1:9" in found.why

@@ -158,6 +158,13 @@ def _file(name: object, folder: Path | None, secret: Secret) -> str:
                 secret, f"it names the relative file {path}", "embed the content, or give an absolute path"
             )
         path = folder / path
+    if not secret.sources.encloses(path):
+        raise _refusal(
+            secret,
+            f"it names the file {path}, which is outside of the Site's own folder",
+            "embed the content (certificate-authority-data, client-key-data, token), or bring the file with "
+            "spec.files",
+        )
     try:
         return small(path)
     except (OSError, ValueError) as error:

@@ -18,7 +18,18 @@ def add(inner: arguments.Verbs) -> None:
         "a file"
     )
     parser = arguments.verb(inner, "job", about, run)
-    parser.add_argument("--site", metavar="FILE", required=True, help="the site")
+    parser.add_argument(
+        "--site", metavar="FILE", required=True, help="the site; the files that it names are beside it"
+    )
+    parser.add_argument(
+        "--variables", metavar="FOLDER", help="a file for each variable that the site names; default: none"
+    )
+    parser.add_argument(
+        "--own",
+        metavar="FOLDER",
+        required=True,
+        help="a folder for the site's files, which is made anew: the site can name nothing else",
+    )
     parser.add_argument(
         "--result",
         metavar="FILE",
@@ -55,6 +66,7 @@ def run(args: argparse.Namespace) -> int:
     """
     from bfinfra.model.files import overwrite
     from bfinfra.operator.approval import Approval
+    from bfinfra.operator.declared import mounted
     from bfinfra.operator.work import Order, work
     from bfinfra.render.safe import safe
 
@@ -68,7 +80,8 @@ def run(args: argparse.Namespace) -> int:
         watched=args.watched,
         stop=args.stop.flag,
     )
-    found = work(Path(args.site), order)
+    variables, own = Path(args.variables) if args.variables else None, Path(args.own)
+    found = work(lambda: mounted(Path(args.site), variables).load(own), order)
     overwrite(Path(args.result), found.text())  # the kubelet mounts it by itself, beside nothing else
     output.text(safe(f"{found.outcome}{f': {found.why}' if found.why else ''}"))
     return 0

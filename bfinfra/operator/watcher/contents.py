@@ -6,57 +6,28 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
-import shutil
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bfinfra.model.errors import BfinfraError, Denied, Problem
-from bfinfra.model.files import PRIVATE, make_folder, write_whole
-from bfinfra.model.records import dataclass
 from bfinfra.model.redact import hide
+from bfinfra.operator.declared import SITE, Contents, refusal, text
 from bfinfra.operator.desired import Desired
-from bfinfra.operator.job import text
+from bfinfra.operator.job import site_text
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import ClusterClient
     from bfinfra.backends.kubernetes.cluster import Object
 
-SITE = "site.yaml"
 KINDS = {"secretKeyRef": "Secret", "configMapKeyRef": "ConfigMap"}
 
 
-@dataclass(frozen=True)
-class Contents:
-    """`env`: variables; `files`: by path. Both are secret."""
-
-    env: Mapping[str, str]
-    files: Mapping[str, bytes]
-
-    def __repr__(self) -> str:
-        return f"Contents({', '.join([*self.env, *self.files])})"
-
-    @property
-    def digest(self) -> bytes:
-        """Equal for equal contents, in this process's memory only."""
-        found = hashlib.sha256()
-        for name, value in sorted({**{k: v.encode() for k, v in self.env.items()}, **self.files}.items()):
-            found.update(f"{name} {len(value)} ".encode() + value)
-        return found.digest()
-
-    def write(self, folder: Path, wanted: Desired) -> Path:
-        """The site and its files in a folder of their own, which is made anew. Returns the site's file."""
-        shutil.rmtree(folder, ignore_errors=True)
-        for path, content in {**self.files, SITE: text(wanted).encode()}.items():
-            at = folder / path
-            make_folder(at.parent, 0o700)
-            write_whole(at, content, PRIVATE)
-        return folder / SITE
-
-
 def read(api: ClusterClient, wanted: Desired) -> Contents:
-    """Read the objects that the Site names, each once. Raises BfinfraError with what is missing."""
+    """Read the objects that the Site names, each once. Raises BfinfraError with what is missing, or what no
+    Site may declare.
+    """
+    if why := refusal(wanted):
+        raise BfinfraError(Problem(why))
     known: dict[tuple[str, str], Object] = {}
 
     def value(ref: Mapping[str, Mapping[str, str]]) -> bytes:
@@ -67,7 +38,8 @@ def read(api: ClusterClient, wanted: Desired) -> Contents:
         return _value(known[place], *place, named["key"])
 
     env = {name: _text(name, value(ref), secret="secretKeyRef" in ref) for name, ref in wanted.env.items()}
-    return Contents(env, {path: value(ref) for path, ref in wanted.files.items()})
+    files = {path: value(ref) for path, ref in wanted.files.items()}
+    return Contents(env, {**files, SITE: site_text(wanted).encode()})
 
 
 def _object(api: ClusterClient, kind: str, name: str, namespace: str) -> Object:
@@ -103,8 +75,4 @@ def _value(found: Object, kind: str, name: str, key: str) -> bytes:
 
 
 def _text(name: str, value: bytes, *, secret: bool) -> str:
-    try:
-        found = value.decode()
-    except UnicodeDecodeError:
-        raise BfinfraError(Problem(f"the variable {name} is not UTF-8 text", next="give it text")) from None
-    return hide(found) if secret else found
+    return hide(text(name, value)) if secret else text(name, value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -21,13 +20,13 @@ from bfinfra.model.pauses import pause
 from bfinfra.model.records import dataclass
 from bfinfra.model.redact import redact
 from bfinfra.model.stop import Stop
+from bfinfra.operator.declared import remove
 from bfinfra.operator.defects import contained
 from bfinfra.operator.desired import Desired
 from bfinfra.operator.result import Moved
 from bfinfra.operator.watcher import contents
 from bfinfra.operator.watching import Watching, moment
 from bfinfra.operator.work import recall, with_unapplied
-from bfinfra.spec.load import load
 
 if TYPE_CHECKING:
     from bfinfra.app.context import RunContext
@@ -182,7 +181,7 @@ class Follower(Listener):
             else:
                 failures += 1
                 self._over.wait(pause(failures))
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove(self._folder)
         self._heard.close()
 
     def _tried(self) -> None:
@@ -204,9 +203,7 @@ class Follower(Listener):
         """Until the Site changes, or its servers can't be followed. Raises BfinfraError."""
         wanted, desk = self.wanted, self._desk
         found = contents.read(desk.api, wanted)
-        sandbox = desk.context.sandbox
-        env, stand_ins = (sandbox.env, Path(sandbox.files)) if sandbox else ({}, None)
-        site = load([found.write(self._folder, wanted)], env={**env, **found.env}, stand_ins=stand_ins)
+        site = found.load(self._folder, desk.context.sandbox)
         if not self._digest:  # what this machine kept may be older than what another replica reported
             (journal.place(site.name) / checks.FILE).unlink(missing_ok=True)
             known = dict.fromkeys((*wanted.known, *(_identity(each) for each in self.latest.found)))

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import socket
 import tempfile
 import threading
@@ -23,6 +22,7 @@ from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.pauses import pause
 from bfinfra.model.records import dataclass
 from bfinfra.operator.crd import KIND
+from bfinfra.operator.declared import remove
 from bfinfra.operator.lease import Lease
 from bfinfra.operator.manifest import API
 from bfinfra.operator.process import access, log_to_stderr
@@ -77,7 +77,7 @@ def run(how: WatcherOptions, stop: threading.Event, context: RunContext = LIVE) 
         transport.close()
         server.shutdown()
         server.server_close()
-        shutil.rmtree(folder, ignore_errors=True)
+        remove(folder)
     return 0
 
 
