@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-Calls = tuple[tuple[str, ...], ...]
+Calls = tuple[tuple[str | frozenset[str], ...], ...]
+"""Words; a set at the end: in any order, as Ansible's sets have none."""
 CACHE, RECORD = "/var/cache/bfinfra", "/var/lib/bfinfra"
 APT = ("-o", "DPkg::Lock::Timeout=600", "--yes")
 ANEW = ("--allow-downgrades", "--no-install-recommends")
@@ -18,11 +19,11 @@ ANEW = ("--allow-downgrades", "--no-install-recommends")
 @dataclass(frozen=True)
 class Case:
     """`texts`: the role's secrets, the same on all machines; `there`: files on the machine before; `arrives`: path →
-    bytes after it, None for no such file; `calls`: programs that must have been run.
+    bytes after it, None for no such file, a set for lines in any order; `calls`: programs that must have been run.
     """
 
     variables: Mapping[str, Any]
-    arrives: Mapping[str, bytes | None] = field(default_factory=dict)
+    arrives: Mapping[str, bytes | frozenset[bytes] | None] = field(default_factory=dict)
     calls: Calls = ()
     texts: Mapping[str, str] = field(default_factory=dict)
     there: Mapping[str, bytes] = field(default_factory=dict)
@@ -66,17 +67,19 @@ def license_of_vgpu(v: str, _: str, __: Path) -> Case:
 
 
 def license_back(v: str, _: str, __: Path) -> Case:
-    return Case({"text": v}, {"/etc/nvidia/gridd.conf": v.encode() or None})
+    return Case(
+        {"text": v}, {"/etc/nvidia/gridd.conf": v.encode() or None}, there={"/etc/nvidia/gridd.conf": b"x"}
+    )
 
 
 def packages_deb(v: str, _: str, file: Path) -> Case:
-    came = "\n".join(dict.fromkeys(line for line in lines(v) if line))
+    came = frozenset(line.encode() for line in lines(v) if line)
     return Case(
         _installed(v, file, record=f"{RECORD}-x"),
         {
             f"{CACHE}/x.deb": file.read_bytes(),
             f"{RECORD}-x.package": f"{v} none\n".encode(),
-            f"{RECORD}-x.packages": f"{came}\n".encode(),
+            f"{RECORD}-x.packages": came,
         },
         (_deb(f"{CACHE}/x.deb"),),
         there={f"{CACHE}/here": b"", f"{RECORD}-x.packages": v.encode()},
@@ -84,20 +87,22 @@ def packages_deb(v: str, _: str, file: Path) -> Case:
 
 
 def packages_rpm(v: str, _: str, file: Path) -> Case:
+    name = v if len(v) < 100_000 else "x"
     return Case(
-        _installed(v, file, record=f"{RECORD}-x", form="rpm", packages=[], package=v),
+        _installed(v, file, record=f"{RECORD}-x", form="rpm", packages=[], package=name),
         {f"{RECORD}-x.package": f"{v} none\n".encode()},
-        (("yum", "install", "--assumeyes", "--", v),),
+        (("yum", "install", "--assumeyes", "--", name),),
         there={"/noted/there": v.encode(), f"{RECORD}/x": b""},
     )
 
 
 def packages_off(v: str, _: str, __: Path) -> Case:
-    gone = tuple(dict.fromkeys(lines(v)))
+    v = v[:100_000]
+    gone = frozenset(lines(v))
     return Case(
         {"record": f"{RECORD}-x", "form": "deb"},
         {f"{RECORD}-x.packages": None},
-        (("apt-get", "purge", *APT, "--", *gone),) if gone and len(v) < 100_000 else (),
+        (("apt-get", "purge", *APT, "--", gone),) if gone else (),
         there={f"{RECORD}-x.packages": v.encode(), "/noted/there": v.encode()},
     )
 
@@ -131,7 +136,9 @@ def toolkit(v: str, _: str, file: Path) -> Case:
 
 def toolkit_off(v: str, _: str, __: Path) -> Case:
     return Case(
-        {"configs": _configs(v), "form": "", "files": []}, {"/etc/docker/daemon.json": v.encode() or None}
+        {"configs": _configs(v), "form": "", "files": []},
+        {"/etc/docker/daemon.json": v.encode() or None},
+        there={"/etc/docker/daemon.json": b"x"},
     )
 
 
@@ -164,10 +171,11 @@ def client(v: str, secret: str, file: Path) -> Case:
 
 
 def client_off(v: str, _: str, __: Path) -> Case:
+    v = v[:100_000]
     owner = v.rstrip("\r\n").partition(":")[0]
     return Case(
         {"form": "deb", "files": [], "folders": []},
-        calls=(("apt-get", "purge", *APT, "--", owner),) if len(v) < 100_000 else (),
+        calls=(("apt-get", "purge", *APT, "--", owner),),
         there={"/noted/there": v.encode()},
     )
 

@@ -29,15 +29,15 @@ PROGRAM = """#!/bin/sh
 printf '%s\\0' $# "$(basename "$0")" "$@" >> /noted/calls
 """
 PROGRAMS = {
-    **dict.fromkeys(
-        ("apt-get", "yum", "kubeadm", "kubectl", "modprobe", "sysctl", "swapoff", "swapon", "docker", "ctr"),
-        "",
-    ),
-    "dpkg-query": "cat /noted/there 2> /dev/null\n",
-    "rpm": "cat /noted/there 2> /dev/null\n",
+    **dict.fromkeys(("apt-get", "yum", "modprobe", "sysctl", "swapoff", "swapon", "load-image"), ""),
+    "kubeadm": "cp /var/lib/bfinfra/kubeadm_cluster.discovery /noted/discovery 2> /dev/null || :\n",
+    "kubectl": '[ "$3" != get ] || { printf node/; cat /noted/there; }\n',
+    "uninstall-it": "rm /usr/bin/flexdirect\n",
+    "dpkg-query": "cat /noted/there 2> /dev/null || :\n",
+    "rpm": "cat /noted/there 2> /dev/null || :\n",
     "flexdirect": 'case " $* " in *" -l "*) ;; *) cat > /noted/stdin;; esac\n',
     "systemctl": "[ \"$1\" != show ] || printf '%s\\n' Id=x LoadState=loaded ActiveState=active UnitFileState=enabled\n",
-    "show-image": "echo sha256:%064d 0\n",
+    "show-image": "printf sha256:%064d 0\n",
     "sudo": """\
 while [ $# -gt 0 ]; do case $1 in -p) printf %s "$2" >&2; shift 2;; -u) shift 2;; -*) shift;; *) break;; esac; done
 IFS= read -r word && printf %s "$word" > /noted/password && exec "$@"
