@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = 16  # machines
 PLAIN = "/bin/sh"
-BY_SUDO = """/bin/sh -c 'exec sudo -n -H /bin/sh -c "$(cat)"'"""
+BY_SUDO = "sudo -n -H /bin/sh -c 'exec /bin/sh'"
 ASKED_BY_SUDO = (
     """/bin/sh -c 'IFS= read -r password; script=$(cat); """
     """printf "%s\\n" "$password" | sudo -S -p "" -H /bin/sh -c "$script"'"""

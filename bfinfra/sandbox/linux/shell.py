@@ -23,7 +23,7 @@ PIECE = re.compile(
 )
 BY_STDIN = {
     "/bin/sh": False,
-    """/bin/sh -c 'exec sudo -n -H /bin/sh -c "$(cat)"'""": False,
+    "sudo -n -H /bin/sh -c 'exec /bin/sh'": False,
     (
         """/bin/sh -c 'IFS= read -r password; script=$(cat); """
         """printf "%s\\n" "$password" | sudo -S -p "" -H /bin/sh -c "$script"'"""

@@ -117,7 +117,12 @@ async def _session(process: Any, answer: Answered) -> None:
         return
     if become := BECOME.search(line):
         process.stdout.write(become[1].encode() + b"\n")  # Ansible sends nothing before it has seen that
-    sent = line == "/bin/sh" or line.startswith("dd ") or "python" in line or "$(cat)" in line
+    sent = (
+        line.endswith(("/bin/sh", "exec /bin/sh'"))
+        or line.startswith("dd ")
+        or "python" in line
+        or "$(cat)" in line
+    )
     stdin = await process.stdin.read() if sent else b""  # Ansible leaves it open where nothing is sent
     user = process.get_extra_info("username")
     try:
