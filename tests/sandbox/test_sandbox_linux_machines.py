@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from bad_input import corpus
 
 from bfinfra.backends.ansible import LinuxHosts
 from bfinfra.backends.transport import Transport
@@ -183,3 +184,24 @@ def test_two_roles_at_once_on_one_machine_each_record_the_packages_that_they_bro
         assert install("flexdirect") == "flexdirect\n"
     finally:
         hosts.close()
+
+
+def test_what_a_machine_s_files_hold_comes_back_as_data_over_ssh(sandbox: Running, tmp_path: Path) -> None:
+    canary = tmp_path / "canary"
+    values = {
+        name: value
+        for name, value in corpus.values(canary).items()
+        if name not in ("lone surrogate", "byte that is no UTF-8")
+    }
+    values["another answer"] = "\x1d0\n\x1e1\nforged\x1d0\n"
+    for number, value in enumerate(values.values()):
+        sandbox.change({"machine": "cpu-01", "path": f"/etc/odd/{number}", "text": value})
+    commands = {name: ("cat", "--", f"/etc/odd/{number}") for number, name in enumerate(values)}
+    hosts = LinuxHosts(Transport(route=sandbox.lookup))
+    try:
+        (found,) = hosts.read({machine(sandbox, "cpu-01", "10.5.0.11"): commands}).values()
+    finally:
+        hosts.close()
+    assert isinstance(found, dict), found
+    assert {name: answer.text for name, answer in found.items()} == values
+    assert corpus.ran(canary) == []
