@@ -8,6 +8,7 @@ import functools
 import hashlib
 import hmac
 import os
+import shlex
 import threading
 from dataclasses import field
 from pathlib import Path
@@ -110,7 +111,8 @@ class Secret:
 
     def _from_env(self) -> str:
         if why := self.missing():
-            raise SecretMissing(Problem(why, next="set it in the environment, or change the reference"))
+            name = shlex.quote(str(self.target))
+            raise SecretMissing(Problem(why, next=f"export {name}=…, or change the reference"))
         return self.sources.env[str(self.target)]
 
     def _from_file(self) -> str:
