@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from bad_input import archives, at_a_desk, fuzz, site_files
+from bad_input import archives, at_a_desk, corpus, fuzz, site_files
 from hypothesis import strategies as st
 
 SITE_COMMANDS = (
@@ -52,6 +52,7 @@ def sites(times: int, seed: int, folder: Path) -> fuzz.Found:
         code = at_a_desk.answers(
             command, str(home / "site.yaml"), *more, codes=(0, 1, 2) if command == "drift" else (0, 1)
         )
+        assert corpus.ran(site_files.CANARY) == [], "a value of the site was run"
         found.count("accepted" if code == 0 else "refused")
 
     with at_a_desk.alone(folder):

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import functools
 import json
+import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import yaml
-from bad_input import nasty
+from bad_input import corpus, nasty
 from hypothesis import strategies as st
 
 from bfinfra.spec.schema import schema
@@ -27,12 +29,17 @@ NAMES = (
     "esx1.small.test",
     "a",
 )  # few, so that references lead somewhere and names meet
+CANARY = Path(tempfile.gettempdir()) / f"bfinfra-hostile-{os.getpid()}"
+ACTING = tuple(corpus.values(CANARY).values())  # leave files beside the canary wherever they are run
 WRONG = 40  # one value in so many is not what the schema asks for
 DEEPEST = 6
 PIECES = st.sampled_from(
     [
         *nasty.BYTES,
-        *(each.encode(errors="surrogatepass") for each in (*nasty.YAML, *nasty.WORDS, *nasty.ESCAPES)),
+        *(
+            each.encode(errors="surrogatepass")
+            for each in (*nasty.YAML, *nasty.WORDS, *nasty.ESCAPES, *ACTING)
+        ),
     ]
 )
 PLAIN = {"integer": st.integers(0, 9), "boolean": st.booleans(), "number": st.floats(0, 9)}
@@ -50,6 +57,7 @@ def words() -> st.SearchStrategy[str]:
     return (
         st.sampled_from(nasty.WORDS)
         | st.sampled_from(nasty.ESCAPES)
+        | st.sampled_from(ACTING)
         | st.builds("a{}b".format, st.sampled_from(nasty.ESCAPES))
         | st.sampled_from(NAMES)
         | st.text(max_size=8)
