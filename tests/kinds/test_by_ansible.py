@@ -4,6 +4,7 @@ they go through all that every kind goes through.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from kinds.lifecycle import (
     plan,
     world,
 )
-from kinds.unmanaged import entry
+from kinds.unmanaged import entry, on_machine
 
 from bfinfra.kinds import names
 from bfinfra.sandbox import Running
@@ -79,3 +80,30 @@ def test_the_life_of_a_kind_by_ansible(kind: str, sandbox: Running, tmp_path: Pa
     gone = apply(path, sandbox, destroy=True)
     assert made(gone), endings(gone)
     assert world(sandbox) == before
+
+
+def _hostile(kind: str, canary: Path) -> tuple[str, str]:
+    """A file that a kind merges, as whoever runs the machine may have written it."""
+    template = f"""{{{{ lookup("pipe", "touch {canary}") }}}} {{{{ bfinfra_sudo }}}} {{# {{% $HOME"""
+    if kind == "vgpu_license":
+        return "/etc/nvidia/gridd.conf", f"# {template}\u2028FeatureType=1\n\nFeatureType=0\n#\r\n"
+    own = {"log-opts": {"tag": "{{.ImageName}}/{{.Name}}", "labels": template}}
+    return "/etc/docker/daemon.json", f"{json.dumps(own, indent=4)}\n"
+
+
+@pytest.mark.parametrize("kind", ["vgpu_license", "nvidia_container_toolkit"])
+def test_what_is_written_on_a_machine_is_text_through_the_whole_life(
+    kind: str, sandbox: Running, tmp_path: Path
+) -> None:
+    path, text = _hostile(kind, tmp_path / "canary")
+    look = on_machine(sandbox, "gpu-01", path, text)
+    assert made(apply(EXAMPLES[kind], sandbox))
+    kept = str(look())
+    if kind == "vgpu_license":
+        assert kept.startswith(text.replace("FeatureType=0", "FeatureType=4"))
+    else:
+        assert json.loads(text).items() <= json.loads(kept).items()
+        assert "nvidia" in kept
+    assert made(apply(EXAMPLES[kind], sandbox, destroy=True))
+    assert look() == text
+    assert not (tmp_path / "canary").exists()

@@ -149,7 +149,7 @@ def _arrived(name: str, case: Case, machine: Root) -> None:
     for path, content in case.arrives.items():
         got = machine.read(path)
         found = frozenset(got.split(b"\n")) - {b""} if isinstance(content, frozenset) and got else got
-        assert found == (content or None), f"{name}: {path} is {got!r:.300} and not {content!r:.300}"
+        assert found == content, f"{name}: {path} is {got!r:.300} and not {content!r:.300}"
     calls = machine.calls()
     for call in case.calls:
         assert any(_is(each, call) for each in calls), f"{name}: {call!r:.500} is not among {calls!r:.3000}"
