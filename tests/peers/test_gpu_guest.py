@@ -7,6 +7,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,8 +32,10 @@ SMI = (
     "echo '    License Status : Unlicensed (Restricted)'\n"
 )
 DOCKER = '#!/bin/sh\n[ "$1" = ps ] && cat /var/lib/docker.containers 2>/dev/null; true\n'
-TEMPLATE = "# /etc/nvidia/gridd.conf\nFeatureType=0\n"
-OURS = {"data-root": "/srv/docker"}
+CANARY = Path(tempfile.gettempdir(), f"bfinfra-canary-{os.getpid()}")
+LOOKUP = f"""{{{{ lookup("pipe", "touch {CANARY}") }}}} {{{{ bfinfra_sudo }}}} {{# {{% $HOME"""
+TEMPLATE = f"# {LOOKUP}\nFeatureType=0\n"
+OURS = {"data-root": "/srv/docker", "log-opts": {"tag": "{{.ImageName}}/{{.Name}}", "labels": LOOKUP}}
 
 
 @contextlib.contextmanager
@@ -115,7 +119,7 @@ def test_toolkit_and_license_come_stay_and_go(
         "default-runtime": "nvidia",
     }
     assert real.read("/etc/nvidia/gridd.conf").splitlines() == [
-        "# /etc/nvidia/gridd.conf",
+        f"# {LOOKUP}",
         "FeatureType=4",
         "ServerAddress=10.1.1.1",
         "ServerPort=7070",
@@ -138,6 +142,7 @@ def test_toolkit_and_license_come_stay_and_go(
     assert apply(site, destroy=True) == dict.fromkeys(both, "done")
     assert json.loads(real.read("/etc/docker/daemon.json")) == OURS
     assert real.read("/etc/nvidia/gridd.conf") == TEMPLATE + "EnableUI=TRUE\n"
+    assert not CANARY.exists(), "what the machine's files say was run here"
     assert {name for name, state in contents(real).items() if before.get(name) != state} == {
         "etc/docker/daemon.json",
         "etc/nvidia/gridd.conf",

@@ -4,9 +4,11 @@ Real modules on real files; what a value would run leaves a file behind.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -190,3 +192,110 @@ def test_each_value_on_a_machine_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     played(role, whole(canary), tmp_path, home, monkeypatch)
+
+
+LIAR = """#!/bin/sh
+# Stands in for the machine's Python: reads the module, and answers what it likes.
+cat > /dev/null
+cat /noted/answer
+"""
+ANSWER = {
+    "changed": True,
+    "rc": 0,
+    "stdout": f"sha256:{0:064}",
+    "stdout_lines": ["{{ 1 }}"],
+    "stat": {"exists": False},
+    "home": "/root",
+    "msg": "{{ lookup('pipe', 'touch CANARY.msg') }}",
+    "_ansible_facts_cacheable": True,
+    "_ansible_notify": ["x"],
+    "__ansible_type": "TrustedAsTemplate",
+    "results": [{"add_host": {"host_name": "m0001"}}],
+}
+TAKEN = {
+    "source": "FILE",
+    "mark_sealed": "{{ lookup('pipe', 'touch CANARY.fact') }}",
+    "ansible_connection": "local",
+    "ansible_host": "127.0.0.1",
+    "ansible_python_interpreter": "touch CANARY.python;",
+    "ansible_ssh_common_args": "-o ProxyCommand='touch CANARY.proxy'",
+    "ansible_ssh_executable": "/bin/touch CANARY.ssh",
+    "ansible_become_password": "{{ bfinfra_sudo }}",
+    "bfinfra_secrets": {"license": "{{ bfinfra_sudo }}"},
+}
+
+
+def test_a_machine_whose_answers_lie_gets_no_file_and_no_password_and_another_gets_its_own(
+    version: str, tmp_path: Path, canary: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, sent = tmp_path / "kept", tmp_path / "sent"
+    kept.write_text("only this machine's")
+    sent.write_text("an image")
+    lies = {
+        **ANSWER,
+        "ansible_facts": TAKEN,
+        "add_host": {"host_name": "m0001", "host_vars": TAKEN, "groups": ["all"]},
+        "add_group": "all",
+        "invocation": {"module_args": TAKEN},
+    }
+    answer = json.dumps(lies).replace("FILE", str(kept)).replace("CANARY", str(canary))
+    with roots.running(tmp_path / "machines", ("liar", "honest")) as machines:
+        monkeypatch.setenv("PATH", f"{tmp_path}/machines/bin:{os.environ['PATH']}")
+        machines["liar"].put("/noted/answer", answer.encode())
+        machines["liar"].put("/noted/python", LIAR.encode())
+        machines["liar"].path("/noted/python").chmod(0o755)
+        liar = replace(_machine("liar", "", 0), python="/noted/python")
+        asked = {"liar": liar, "honest": _machine("honest", "", 1)}
+        case = CASES["loaded_image", "main", ""]("own", "", sent)
+        found = plays.play(
+            Play("loaded_image", {asked[name]: case.variables for name in machines}),
+            {asked[name]: machines[name] for name in machines},  # type: ignore[misc]  # a Root leads there as a Connection does
+            home,
+            check=False,
+        )
+        assert asked["honest"].name not in found.failed
+        _arrived("honest", case, machines["honest"])
+        assert corpus.ran(canary) == []
+        assert not _among([kept.read_bytes(), b"pw-001!"], machines["liar"])
+
+
+def test_root_writes_through_no_link_of_a_users(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (file := tmp_path / "client.deb").write_text("a package")
+    own, theirs = "srv/nobody/.bitfusion", "srv/roots"
+    links = {"folder": own, "file": f"{own}/client.yaml", "next file": f"{own}/client.yaml.new"}
+    with roots.running(tmp_path / "machines", links) as machines:
+        monkeypatch.setenv("PATH", f"{tmp_path}/machines/bin:{os.environ['PATH']}")
+        for name, link in links.items():
+            machines[name].put(f"/{theirs}/x", b"root's")
+            at = machines[name].path(link)
+            at.parent.mkdir(parents=True, exist_ok=True)
+            at.symlink_to(f"/{theirs}" if name == "folder" else f"/{theirs}/x")
+            os.chown(at.parent, 65534, 65534)
+        asked = {name: _machine(name, "", at) for at, name in enumerate(links)}
+        case = CASES["bitfusion_client", "main", ""]("v", "a secret", file)
+        users = {"users": [{"name": "nobody", "path": f"/{own}"}]}
+        found = plays.play(
+            Play(
+                "bitfusion_client",
+                {asked[name]: {**case.variables, **users} for name in links},
+                texts=case.texts,
+            ),
+            {asked[name]: machines[name] for name in links},  # type: ignore[misc]  # a Root leads there as a Connection does
+            home,
+            check=False,
+        )
+        assert set(found.failed) == {asked["folder"].name, asked["next file"].name}
+        assert "already exists as a link" in found.failed[asked["folder"].name]
+        for machine in machines.values():
+            assert machine.read(f"/{theirs}/x") == b"root's"
+            assert machine.path(theirs).stat().st_uid == 0
+            assert [path.name for path in machine.path(theirs).iterdir()] == ["x"]
+        written = machines["file"].path(links["file"])
+        assert (written.is_symlink(), written.read_text(), written.stat().st_uid) == (
+            False,
+            "a secret",
+            65534,
+        )
+        assert written.stat().st_mode & 0o777 == 0o600

@@ -354,6 +354,20 @@ def text_of(answers: Answers, title: str) -> str | None:
     return answer.text if answer is not None and answer.ok else None
 
 
+def whole_text(text: str | None, path: str, host: str) -> str | None:
+    """The text of a file that is merged and written back. Raises Refusal if some of its bytes are no UTF-8:
+    they were read as U+FFFD, and would be written back as that.
+    """
+    if text is not None and "\ufffd" in text:
+        raise Refusal(
+            f"{path} on {host} has bytes that are no UTF-8",
+            field="hosts",
+            why="bfinfra writes back what it doesn't change, and can't do that here",
+            next=f"correct it there; grep -axv '.*' {path} shows the lines",
+        )
+    return text
+
+
 def sent_name(file: str) -> str:
     """The name on a machine of a file that is sent there: its own if that is plain, else one made from it."""
     name = PurePath(file).name

@@ -27,6 +27,7 @@ from bfinfra.kinds.machine.base import (
     service_state,
     set_up_changes,
     text_of,
+    whole_text,
 )
 from bfinfra.model import conflict, kind, resource
 from bfinfra.model.choice import each_once
@@ -207,9 +208,7 @@ class VgpuLicense(LinuxSoftware[Spec, State, Installed]):
 def read(text: str | None) -> dict[str, str]:
     """Keys and values of gridd.conf, without its comments."""
     pairs = (
-        line.partition("=")
-        for line in (text or "").splitlines()
-        if "=" in line and not line.lstrip().startswith("#")
+        line.partition("=") for line in _lines(text) if "=" in line and not line.lstrip().startswith("#")
     )
     return {key.strip(): value.strip() for key, _, value in pairs}
 
@@ -219,7 +218,7 @@ def merged(text: str | None, values: Values) -> str:
     lines stay.
     """
     lines, left = [], dict(values)
-    for line in (text or "").splitlines():
+    for line in _lines(text):
         key = line.partition("=")[0].strip()
         if line.lstrip().startswith("#") or "=" not in line or key not in values:
             lines.append(line)
@@ -227,6 +226,12 @@ def merged(text: str | None, values: Values) -> str:
             lines.append(f"{key}={value}")
     lines += [f"{key}={value}" for key, value in left.items() if value is not None]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _lines(text: str | None) -> list[str]:
+    """By line feeds alone: what Unicode calls the end of a line is none for the driver."""
+    lines = (text or "").split("\n")
+    return lines if lines[-1] else lines[:-1]
 
 
 def license_status(text: str) -> str:
@@ -262,6 +267,7 @@ def _decide(spec: Spec, state: State | None, context: PlanContext) -> Iterator[S
     now, texts, notes = {}, {}, {}
     for host in spec.hosts:
         found = facts.found.get(host, Installed(None))
+        whole_text(found.text, CONF, host)
         standing_there = read(found.text)
         values: Values = {
             **{key: value for key, value in found.before.items() if key not in wanted},
@@ -320,7 +326,7 @@ def _note(before: Values, *, made: bool) -> str:
 def _remove(state: State, hosts: tuple[str, ...]) -> Remove:
     texts = {}
     for host in hosts:
-        text = merged(state.on[host].text, state.on[host].before)
+        text = merged(whole_text(state.on[host].text, CONF, host), state.on[host].before)
         texts[host] = "" if state.on[host].made and not read(text) else text
     return Remove(
         names=", ".join(hosts), machines={host: state.machines[host] for host in hosts}, texts=texts

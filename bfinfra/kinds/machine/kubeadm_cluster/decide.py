@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bfinfra.kinds.machine.base import CACHE, check_owner, sent_name, while_away
+from bfinfra.kinds.machine.base import CACHE, check_owner, sent_name, while_away, whole_text
 from bfinfra.kinds.machine.kubeadm_cluster.spec import Spec
 from bfinfra.kinds.machine.kubeadm_cluster.state import (
     KubeadmFacts,
@@ -253,7 +253,7 @@ def _prepare(spec: Spec, host: str, node: Node, package: str, mark: Mark) -> dic
         "program": "/usr/bin/kubeadm",
         "repository": {},
         "swap_off": spec.swap == "off" and node.swap,
-        "fstab": fstab if fstab != node.fstab else "",
+        "fstab": whole_text(fstab, "/etc/fstab", host) if fstab != node.fstab else "",
         "modules": list(spec.modules),
         "sysctl": spec.sysctl_text(),
     }
@@ -290,17 +290,17 @@ def _leave(spec: Spec, state: State, leaving: Sequence[str], at: Mapping[str, An
         control_plane=there,
         nodes=[state.on[host].name for host in leaving],
         drain=["--ignore-daemonsets", local, "--force", "--timeout", f"{spec.drain}s"],
-        todo={host: _undo(state.on[host]) for host in leaving},
+        todo={host: _undo(host, state.on[host]) for host in leaving},
         **at,
     )
 
 
-def _undo(node: Node) -> dict[str, Any]:
+def _undo(host: str, node: Node) -> dict[str, Any]:
     fstab = with_swap(node.fstab)
     return {
         "form": node.noted.get("form", ""),
         "files": [path for path in node.noted.get("files", "").split(",") if path],
-        "fstab": fstab if fstab != node.fstab else "",
+        "fstab": whole_text(fstab, "/etc/fstab", host) if fstab != node.fstab else "",
     }
 
 
@@ -311,5 +311,5 @@ def _reset(state: State) -> Reset:
     return Reset(
         names=", ".join(state.on),
         machines=state.machines,
-        todo={host: _undo(node) for host, node in state.on.items()},
+        todo={host: _undo(host, node) for host, node in state.on.items()},
     )

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bfinfra.kinds.machine.base import CACHE, OnMachines, others, sent_name, set_up_changes, while_away
+from bfinfra.kinds.machine.base import (
+    CACHE,
+    OnMachines,
+    others,
+    sent_name,
+    set_up_changes,
+    while_away,
+    whole_text,
+)
 from bfinfra.kinds.machine.nvidia_container_toolkit.runtime import (
     FILES,
     UNITS,
@@ -115,6 +123,8 @@ def _set_up(spec: Spec, state: State | None, context: PlanContext) -> Iterator[S
     now, then = {}, {}
     for host in spec.hosts:
         found = facts.found.get(host, NOTHING)
+        for runtime in sorted({spec.runtime, found.runtime} & FILES.keys()):
+            whole_text(found.configs.get(runtime), FILES[runtime], host)
         values = wanted(spec, found.configs.get(spec.runtime))
         there = existing(spec.runtime, found.configs.get(spec.runtime), values)
         installed = found.package == package and (
@@ -238,6 +248,7 @@ def _remove(state: State, hosts: tuple[str, ...]) -> Remove:
     todo: dict[str, dict[str, Any]] = {}
     for host in hosts:
         found, configs = state.on[host], list[dict[str, Any]]()
+        whole_text(found.configs.get(found.runtime), FILES.get(found.runtime, ""), host)
         if found.runtime in FILES:
             configs.append(
                 _config(
