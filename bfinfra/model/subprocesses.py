@@ -138,20 +138,18 @@ def _exchanged(
     TimeoutError.
     """
     left = memoryview(stdin)
+    pipes = {each.fileno(): each for each in (process.stdin, process.stdout, process.stderr) if each}
     with selectors.DefaultSelector() as waiting:
-        for stream in (process.stdout, process.stderr):
-            if stream is not None:
-                waiting.register(stream, selectors.EVENT_READ)
-        if process.stdin is not None:
-            os.set_blocking(process.stdin.fileno(), False)
-            waiting.register(process.stdin, selectors.EVENT_WRITE)
+        for number, stream in pipes.items():
+            reads = stream is process.stdin
+            os.set_blocking(number, not reads)
+            waiting.register(number, selectors.EVENT_WRITE if reads else selectors.EVENT_READ)
         while waiting.get_map():
             ready = waiting.select(max(0, until - time.monotonic()))
-            if not ready:
+            if not ready or time.monotonic() > until:  # some print without end
                 raise TimeoutError
             for key, _ in ready:
-                stream = key.fileobj  # type: ignore[assignment]  # only the pipes from above are registered
-                assert stream is not None
+                stream = pipes[key.fd]
                 if stream is process.stdin:
                     left = _written(stream, left)
                     ended = not left
@@ -160,7 +158,7 @@ def _exchanged(
                     yield stream, block
                     ended = not block
                 if ended:
-                    waiting.unregister(stream)
+                    waiting.unregister(key.fd)
                     stream.close()
 
 

@@ -90,6 +90,11 @@ def test_what_takes_too_long_is_killed_with_all_that_it_started(tmp_path):
     assert gone(int((tmp_path / "pid").read_text()))
 
 
+def test_what_prints_without_end_ends_at_its_limit_though_nothing_is_too_much():
+    with pytest.raises(subprocesses.Overdue, match="not done within 1 s"):
+        run("/bin/sh", "-c", "while :; do echo x; done", limit=1, tail=True)
+
+
 def test_input_of_any_length_goes_in_while_output_comes_out():
     data = os.urandom(3 << 20)
     assert run("/bin/cat", stdin=data).stdout == data

@@ -4,16 +4,22 @@ arrives byte for byte as data, or is refused; nothing is run, here or there.
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import shutil
 import time
 from pathlib import Path
 
 import pytest
+import yaml
 from bad_input import corpus
+from chart_archive import archive
+from peers.found import Peers
 from peers.machines import PASSWORD, running
 
 from bfinfra.backends.ansible import LinuxHosts
+from bfinfra.backends.helm import Capabilities, Release, read, template
 from bfinfra.backends.images import Recipe, tools
 from bfinfra.backends.transport import Transport
 from bfinfra.kinds.linux import by_file, lines_below
@@ -24,7 +30,13 @@ from bfinfra.model.sources import Sources
 from bfinfra.model.ssh import HostTrust, LinuxMachine
 
 pytestmark = pytest.mark.packages
+NO_UTF_8 = "byte that is no UTF-8"
 UNFIT = ("lone surrogate", *corpus.NUL)
+PASSWORDS = (
+    *("substitution", "backticks", "quoted", "double quoted", "backslash", "variable", "glob", "percent"),
+    *("jinja lookup", "option of ssh", "spaces", "tab", "escape", "bidirectional", "not ASCII", NO_UTF_8),
+)
+"""What a shell, askpass, ssh and sshd each could read as something else: a login is slow."""
 SHELLS = ("/bin/sh", "/bin/bash", "/bin/dash", "/bin/zsh", "/bin/tcsh", "/usr/bin/fish")
 
 
@@ -177,7 +189,7 @@ def test_no_other_user_of_the_machine_sees_what_is_asked(real, hosts):
         assert "seen-by-nobody" not in one(hosts, machine, commands)["ps"].text
 
 
-@pytest.mark.parametrize("name", [*corpus.values(Path("/x"))])
+@pytest.mark.parametrize("name", [*PASSWORDS, "new line", "carriage return", "empty", *UNFIT, *corpus.LONG])
 def test_a_password_is_handed_over_as_it_is_or_refused(real, hosts, canary, name):
     value = corpus.values(canary)[name]
     machine = worker(
@@ -274,4 +286,30 @@ def test_a_name_after_the_dashes_is_no_option(command, canary):
         assert "Usage" not in said and "unrecognized option" not in said and "invalid option" not in said, (
             said
         )
+    assert corpus.ran(canary) == []
+
+
+def test_helm_takes_each_value_as_data_and_a_release_s_name_as_a_name(
+    peers: Peers, canary, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PATH", f"{peers.bin}:{os.environ['PATH']}")
+    archive(
+        tmp_path / "c.tgz",
+        {
+            "c/Chart.yaml": "apiVersion: v2\nname: c\nversion: 1.0.0\n",
+            "c/templates/a.yaml": "release: {{ .Release.Name | toJson }}\nvalues: {{ .Values.given | toJson | b64enc }}\n",
+        },
+    )
+    given = {
+        name: value
+        for name, value in corpus.values(canary).items()
+        if name not in ("lone surrogate", NO_UTF_8)
+    }
+    chart = read(tmp_path / "c.tgz")
+    found = yaml.safe_load(template(chart, Release("r", "default", {"given": given}), Capabilities()))
+    assert found["release"] == "r"
+    assert json.loads(base64.b64decode(found["values"])) == given
+    for name in ("--post-renderer=/bin/sh", "-h", f"$(touch {canary}.x)", "--debug"):
+        with pytest.raises(ValueError, match="invalid release name"):
+            template(chart, Release(name, "default", {}), Capabilities())
     assert corpus.ran(canary) == []

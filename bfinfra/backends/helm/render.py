@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from bfinfra.model.records import dataclass
 
 RENDERING = 60  # seconds
 LARGEST = 64 << 20  # bytes of what it renders
+PAIR, QUOTES = re.compile(r"\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}"), '""'
 NOWHERE = "http://127.0.0.1:9"
 """An address without a proxy: rendering needs no network, and gets none."""
 
@@ -49,11 +51,16 @@ def template(chart: ChartFile, release: Release, capabilities: Capabilities) -> 
     with tempfile.TemporaryDirectory(prefix="bfinfra-helm-") as folder:
         home = Path(folder)
         write_whole(home / "chart.tgz", chart.content, PRIVATE)
-        write_whole(home / "values.json", json.dumps(release.values), PRIVATE)
-        words = ["template", "--namespace", release.namespace, "--include-crds", "--values", "values.json"]
+        write_whole(home / "values.yaml", _written(release.values), PRIVATE)
+        words = ["template", "--namespace", release.namespace, "--include-crds", "--values", "values.yaml"]
         words += ["--kube-version", capabilities.version] if capabilities.version else []
         words += [word for api in capabilities.apis for word in ("--api-versions", api)]
         return _run([program, *words, "--", release.name, "chart.tgz"], home)
+
+
+def _written(values: Mapping[str, Any]) -> str:
+    """JSON as helm reads it, which is YAML: there a pair of surrogates is no character."""
+    return PAIR.sub(lambda found: f"\\U{ord(json.loads(found[0].join(QUOTES))):08x}", json.dumps(values))
 
 
 def _run(command: list[str], home: Path) -> str:
