@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bfinfra.operator.declared import FILE, KEY, OBJECT, SITE, VARIABLE
+from bfinfra.operator.names import FILE, KEY, OBJECT, SITE, VARIABLE
 from bfinfra.operator.structural import Schema, structural
 
 GROUP, VERSION, KIND, PLURAL = "bfinfra.io", "v1alpha1", "Site", "sites"

@@ -11,13 +11,12 @@ import contextlib
 import errno
 import hashlib
 import os
-import re
 import shutil
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from bfinfra.app.load import trusting
 from bfinfra.backends.credentials import PASSWORDS, USERNAMES
@@ -25,6 +24,7 @@ from bfinfra.backends.kubernetes.login import PASSWORD
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.files import PRIVATE, create, make_folder
 from bfinfra.model.records import dataclass
+from bfinfra.operator.names import FILE, KEY, OBJECT, SITE, VARIABLE
 from bfinfra.spec.load import load_confined
 from bfinfra.spec.vcenter import SERVERS
 
@@ -33,38 +33,11 @@ if TYPE_CHECKING:
     from bfinfra.operator.desired import Desired
     from bfinfra.sandbox import Running
 
-SITE = "site.yaml"
 DATA = "..data"  # the kubelet's link to the folder with a volume's present content
 LARGEST = 100 << 20  # bytes: 100 objects of at most 1 MiB each
 READ_ONLY, WRITABLE = 0o500, 0o700
 VCENTER = frozenset({*SERVERS, *USERNAMES, *PASSWORDS, *PASSWORD})
 """The variables that a site reads without naming them."""
-
-
-class Rule(NamedTuple):
-    """A pattern that the API server and this code check alike, and the same in words."""
-
-    pattern: str
-    words: str
-
-    def fits(self, text: str) -> bool:
-        """Whether the text may stand there."""
-        return re.fullmatch(self.pattern, text) is not None
-
-
-VARIABLE = Rule(
-    r"^[A-Za-z_][A-Za-z0-9_.-]{0,127}$",
-    "a variable's name has letters, digits, dots, dashes and underscores, and a letter or underscore first",
-)
-FILE = Rule(
-    r"^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$",
-    "a file's path is relative, without .. in it, and not site.yaml",
-)
-OBJECT = Rule(
-    r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$",
-    "an object's name has lower-case letters, digits, dashes and dots",
-)
-KEY = Rule(r"^[-._A-Za-z0-9]{1,253}$", "a key has letters, digits, dots, dashes and underscores")
 
 
 def refusal(wanted: Desired) -> str:
@@ -138,7 +111,13 @@ class Contents:
 
         `folder`: for its files; it is made anew, and nothing else is made in it.
         """
-        self._write(folder)
+        try:
+            self._write(folder)
+        except OSError as error:
+            why, then = error.strerror or type(error).__name__, "give each of spec.files a path of its own"
+            raise BfinfraError(
+                Problem("the Site's files can't be written", str(error.filename or folder), why, then)
+            ) from None
         env, stand_ins = (sandbox.env, Path(sandbox.files)) if sandbox else ({}, None)
         site = load_confined(folder / SITE, env={**env, **self.env}, stand_ins=stand_ins)
         return replace(site, vcenter=trusting(site.vcenter, sandbox)) if sandbox and site.vcenter else site
@@ -156,7 +135,9 @@ class Contents:
 
 
 def remove(folder: Path) -> None:
-    """Remove such a folder, if it is there."""
+    """Remove such a folder, if it is there. A link stays as it is."""
+    if folder.is_symlink():
+        return
     for place, _, _ in os.walk(folder):
         Path(place).chmod(WRITABLE)
     shutil.rmtree(folder, ignore_errors=True)

@@ -11,10 +11,10 @@ from typing import Any
 from bfinfra.model.records import dataclass
 from bfinfra.operator.crd import GROUP
 from bfinfra.operator.decide import unhurried
-from bfinfra.operator.declared import SITE as FILE
 from bfinfra.operator.declared import refusal
 from bfinfra.operator.desired import Desired
 from bfinfra.operator.manifest import API
+from bfinfra.operator.names import SITE as FILE
 from bfinfra.render.schedule import MOUNT, SAFE, STATE
 
 LABELS = {

@@ -10,7 +10,7 @@ from typing import Any
 from bfinfra.model.names import LABEL_VALUE
 from bfinfra.model.records import dataclass
 from bfinfra.operator.crd import GROUP, KIND, VERSION
-from bfinfra.operator.declared import FILE, SITE
+from bfinfra.operator.names import FILE, SITE
 from bfinfra.render.schedule import contents
 
 API = f"{GROUP}/{VERSION}"

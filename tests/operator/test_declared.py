@@ -31,9 +31,10 @@ from bfinfra.backends.kubernetes import ClusterClient, kubeconfig
 from bfinfra.model.errors import BfinfraError, Problem, SiteError
 from bfinfra.model.secret import RUN, Secret
 from bfinfra.model.sources import BELOW, LocalFile, LocalOutput, Sources
-from bfinfra.operator.declared import FILE, KEY, OBJECT, SITE, VARIABLE, Contents, mounted, refusal, remove
+from bfinfra.operator.declared import Contents, mounted, refusal, remove
 from bfinfra.operator.desired import Desired
 from bfinfra.operator.job import Mould, manifest, unfit
+from bfinfra.operator.names import FILE, KEY, OBJECT, SITE, VARIABLE
 from bfinfra.operator.watcher.contents import read
 from bfinfra.spec.leads import walk
 
@@ -398,9 +399,14 @@ def test_a_folder_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious/file").write_text("x")
     (tmp_path / "own").symlink_to("precious")
-    with pytest.raises(OSError, match="exists"):
+    with pytest.raises(BfinfraError, match="the Site's files can't be written; File exists"):
         contents({"site": "poc"}).load(tmp_path / "own")
     assert (tmp_path / "precious/file").read_text() == "x"
+
+
+def test_files_that_no_folder_can_hold_together_are_named(tmp_path: Path) -> None:
+    with pytest.raises(BfinfraError, match=r"own/a: the Site's files can't be written; .* a path of its own"):
+        contents({"site": "poc"}, **{"a": "b", "a/c": "d"}).load(tmp_path / "own")
 
 
 def volume(folder: Path, files: Mapping[str, str]) -> Path:

@@ -300,10 +300,12 @@ def test_the_server_takes_every_example_and_refuses_what_is_wrong(desk: Desk) ->
         }
         for n, file in enumerate(files)
     ]
-    assert len(sites) > 25
-    desk.kubectl(
-        "create", "--dry-run=server", "--validate=strict", "-f", "-", given=yaml.safe_dump_all(sites)
-    )
+    outside = [each for each in sites if '"../' in json.dumps(each)]  # `operator site` refuses them, too
+    inside = [each for each in sites if each not in outside]
+    assert len(inside) > 25
+    words = ("create", "--dry-run=server", "--validate=strict", "-f", "-")
+    desk.kubectl(*words, given=yaml.safe_dump_all(inside))
+    assert desk.refused(*words, given=yaml.safe_dump_all(outside)).count("should match") == len(outside) > 0
     assert "Lookup" not in desk.kubectl("explain", "site.spec.site.gpu_host")
 
     def site(**spec: Any) -> str:

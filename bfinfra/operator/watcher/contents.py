@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from bfinfra.model.errors import BfinfraError, Denied, Problem
 from bfinfra.model.redact import hide
-from bfinfra.operator.declared import SITE, Contents, refusal, text
+from bfinfra.operator.declared import Contents, refusal, text
 from bfinfra.operator.desired import Desired
 from bfinfra.operator.job import site_text
+from bfinfra.operator.names import SITE
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import ClusterClient
