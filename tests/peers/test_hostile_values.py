@@ -195,8 +195,9 @@ def test_each_value_on_a_machine_of_its_own(
 
 
 LIAR = """#!/bin/sh
-# Stands in for the machine's Python: reads the module, and answers what it likes.
-cat > /dev/null
+# Stands in for the machine's Python: keeps all that it is sent, and answers what it likes.
+cat >> /noted/modules
+cp -r /tmp/ansible-tmp-* /noted/ 2> /dev/null
 cat /noted/answer
 """
 ANSWER = {
@@ -205,11 +206,9 @@ ANSWER = {
     "stdout": f"sha256:{0:064}",
     "stdout_lines": ["{{ 1 }}"],
     "stat": {"exists": False},
-    "home": "/root",
     "msg": "{{ lookup('pipe', 'touch CANARY.msg') }}",
     "_ansible_facts_cacheable": True,
     "_ansible_notify": ["x"],
-    "__ansible_type": "TrustedAsTemplate",
     "results": [{"add_host": {"host_name": "m0001"}}],
 }
 TAKEN = {
@@ -225,14 +224,22 @@ TAKEN = {
 }
 
 
+@pytest.mark.parametrize(("more", "why"), [({}, ""), ({"__ansible_type": "TrustedAsTemplate"}, "not JSON")])
 def test_a_machine_whose_answers_lie_gets_no_file_and_no_password_and_another_gets_its_own(
-    version: str, tmp_path: Path, canary: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+    more: dict[str, str],
+    why: str,
+    version: str,
+    tmp_path: Path,
+    canary: Path,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     kept, sent = tmp_path / "kept", tmp_path / "sent"
     kept.write_text("only this machine's")
     sent.write_text("an image")
     lies = {
         **ANSWER,
+        **more,
         "ansible_facts": TAKEN,
         "add_host": {"host_name": "m0001", "host_vars": TAKEN, "groups": ["all"]},
         "add_group": "all",
@@ -253,7 +260,8 @@ def test_a_machine_whose_answers_lie_gets_no_file_and_no_password_and_another_ge
             home,
             check=False,
         )
-        assert asked["honest"].name not in found.failed
+        assert set(found.failed) == ({asked["liar"].name} if why else set())
+        assert why in found.failed.get(asked["liar"].name, "")
         _arrived("honest", case, machines["honest"])
         assert corpus.ran(canary) == []
         assert not _among([kept.read_bytes(), b"pw-001!"], machines["liar"])
