@@ -230,6 +230,8 @@ class _Outermost(httpx2.BaseTransport):
                 next="this is a defect of bfinfra; please report it",
             )
         _hide_entry(request.headers)
+        if request.headers.get("accept-encoding") != "identity":
+            request.headers["accept-encoding"] = limits.ACCEPTED
         with translated():
             response = self._inner.handle_request(request)
         self._transport.met.add(self._server)
@@ -272,6 +274,10 @@ class WriteRefused(RemoteError):
         )
 
 
+class TooLarge(Malformed):
+    """An answer exceeds its limit. One to a question about less may not."""
+
+
 class Redirected(Rejected):
     """The server redirects its client. It is not followed: the request, with its credentials, is not for the
     other server.
@@ -297,7 +303,7 @@ def _as_remote(server: str, name: str, *, writing: bool, met: bool) -> Iterator[
     except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
         raise _unreachable(server, error, met=met) from None
     except limits.Overstepped as error:
-        made = Unanswered if writing else Malformed
+        made = Unanswered if writing else TooLarge if error.large else Malformed
         raise made(
             f"the answer to {name} {error.what}", server=server, why=error.why, next=error.next
         ) from None

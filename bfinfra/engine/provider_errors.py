@@ -6,13 +6,13 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from bfinfra.model.errors import BfinfraError, Malformed
+from bfinfra.model.errors import BfinfraError, Malformed, Problem
 
 
 @contextlib.contextmanager
 def provider_errors(what: str) -> Iterator[None]:
-    """Raises Malformed for each exception that is not a BfinfraError or OSError: a server may answer
-    anything, and no kind foresees all of it.
+    """Raises Malformed for each exception that is not a BfinfraError, OSError or MemoryError: a server may
+    answer anything, and no kind foresees all of it. A lack of memory is not blamed on a server.
 
     BFINFRA_TRACEBACK=1 lets the exception through.
     """
@@ -20,6 +20,14 @@ def provider_errors(what: str) -> Iterator[None]:
         yield
     except (BfinfraError, OSError):
         raise
+    except MemoryError:  # no answer that a server may give takes so much
+        raise BfinfraError(
+            Problem(
+                f"there is not enough memory to work on {what}",
+                why="this machine, or a limit on this process, gives no more",
+                next="run it where there is more memory",
+            )
+        ) from None
     except Exception as error:
         if os.environ.get("BFINFRA_TRACEBACK") == "1":
             raise

@@ -24,6 +24,7 @@ LINE = re.compile(
     r"applied=(?P<applied>[A-Za-z0-9+/=_-]*))?(?: id=(?P<id>[^\s]+))?"
 )
 LARGEST = 1 << 20  # bytes of JSON; a mark has a few kilobytes, so more is an attack
+MOST = 100_000  # values in it: as many empty lists as fit would take sixty times their bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,10 @@ def _unpack(packed: str | None) -> Mapping[str, Any] | None:
         return None
     try:
         stream = zlib.decompressobj()
-        data = json.loads(stream.decompress(base64.b64decode(packed, validate=True), LARGEST))
+        text = stream.decompress(base64.b64decode(packed, validate=True), LARGEST)
+        if sum(map(text.count, (b"[", b"{", b","))) > MOST:
+            return None
+        data = json.loads(text)
     except (binascii.Error, zlib.error, ValueError, RecursionError):
         return None
     return data if isinstance(data, dict) else None

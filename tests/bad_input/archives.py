@@ -108,10 +108,10 @@ def token() -> bytes:
 
 def ovas() -> st.SearchStrategy[bytes]:
     return (
-        _changed(ova())
-        | _members(ova())
-        | _text(ova(), ".ovf", XML)
-        | _text(ova(), ".mf", tuple(nasty.BYTES))
+        changed(ova())
+        | members(ova())
+        | text(ova(), ".ovf", XML)
+        | text(ova(), ".mf", tuple(nasty.BYTES))
         | st.binary(max_size=2000)
     )
 
@@ -119,11 +119,11 @@ def ovas() -> st.SearchStrategy[bytes]:
 def tokens() -> st.SearchStrategy[bytes]:
     texts = (*nasty.BYTES, *(each.encode(errors="surrogatepass") for each in (*nasty.YAML, *nasty.WORDS)))
     plain = (
-        _changed(token())
-        | _members(token())
-        | _text(token(), ".conf", texts)
-        | _text(token(), ".yaml", texts)
-        | _text(token(), ".crt", texts)
+        changed(token())
+        | members(token())
+        | text(token(), ".conf", texts)
+        | text(token(), ".yaml", texts)
+        | text(token(), ".crt", texts)
         | st.binary(max_size=2000)
     )
     return (
@@ -131,17 +131,17 @@ def tokens() -> st.SearchStrategy[bytes]:
         | plain.map(gzip.compress)
         | plain.map(bz2.compress)
         | plain.map(lzma.compress)
-        | st.builds(_swollen, plain)
+        | st.builds(swollen, plain)
     )
 
 
-def _swollen(data: bytes) -> bytes:
+def swollen(data: bytes) -> bytes:
     """A packed archive that is two thousand times as large unpacked."""
     return gzip.compress(data[: len(data) // BLOCK * BLOCK] + b"\0" * (32 << 20), 1)
 
 
 @st.composite
-def _changed(draw: Draw, whole: bytes) -> bytes:
+def changed(draw: Draw, whole: bytes) -> bytes:
     """Headers with other fields, most with a right checksum; bytes flipped, blocks repeated, cut or taken
     out.
     """
@@ -149,7 +149,7 @@ def _changed(draw: Draw, whole: bytes) -> bytes:
     for _ in range(draw(st.integers(1, 4))):
         heads = [at for at in range(0, len(data), BLOCK) if data[at + 257 : at + 262] == b"ustar"] or [0]
         at = draw(st.sampled_from(heads))
-        draw(st.sampled_from((_field, _flip, _repeat, _cut, _gone)))(draw, data, at)
+        draw(st.sampled_from((_field, flip, _repeat, cut, _gone)))(draw, data, at)
         for head in heads if draw(st.integers(0, 3)) else ():
             _sum(data, head)
     return bytes(data)
@@ -183,7 +183,7 @@ def _field(draw: Draw, data: bytearray, at: int) -> None:
     data[at + begin : at + begin + length] = value.ljust(length, b"\0")
 
 
-def _flip(draw: Draw, data: bytearray, _at: int) -> None:
+def flip(draw: Draw, data: bytearray, _at: int) -> None:
     if data:
         data[draw(st.integers(0, len(data) - 1))] = draw(st.integers(0, 255))
 
@@ -192,7 +192,7 @@ def _repeat(draw: Draw, data: bytearray, at: int) -> None:
     data[at:at] = data[at : at + BLOCK * draw(st.integers(1, 4))] * draw(st.sampled_from((1, 2, 300)))
 
 
-def _cut(draw: Draw, data: bytearray, _at: int) -> None:
+def cut(draw: Draw, data: bytearray, _at: int) -> None:
     del data[draw(st.integers(0, len(data))) :]
 
 
@@ -207,7 +207,7 @@ def _sum(data: bytearray, at: int) -> None:
 
 
 @st.composite
-def _members(draw: Draw, whole: bytes) -> bytes:
+def members(draw: Draw, whole: bytes) -> bytes:
     """The honest members with others between them: links, devices, sparse files, doubles, odd names, extended
     headers that lie.
     """
@@ -246,7 +246,7 @@ def _stranger(draw: Draw, tar: tarfile.TarFile) -> None:
 
 
 @st.composite
-def _text(draw: Draw, whole: bytes, ending: str, pieces: tuple[bytes, ...]) -> bytes:
+def text(draw: Draw, whole: bytes, ending: str, pieces: tuple[bytes, ...]) -> bytes:
     """One file's text with other things in it, in a whole archive."""
     out = io.BytesIO()
     with (

@@ -71,7 +71,7 @@ def fuzz(
         with _bounded():
             check(data, found)
         found.slowest = max(found.slowest, time.process_time() - began)
-        found.peak = memory.peak()
+        found.peak = max(found.peak, memory.peak())
         assert found.peak < MOST, f"{found.peak >> 20} MiB of memory"
         for folder, held in before.items():
             assert _state(folder) == held, f"something was written in {folder.name}"

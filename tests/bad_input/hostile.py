@@ -4,12 +4,22 @@ few of each, script/torture all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from bad_input import archives, at_a_desk, corpus, fuzz, site_files
+import httpx2
+from bad_input import archives, at_a_desk, corpus, fuzz, nasty, packed, site_files
+from bad_input.memory import Taken
 from hypothesis import strategies as st
 
+from bfinfra.backends import limits
+from bfinfra.backends.helm import chart
+from bfinfra.backends.images import contents
+from bfinfra.backends.vcenter import roots, tree
+from bfinfra.model.errors import BfinfraError
+
+COST = 200 << 20  # bytes of memory for one archive, or one answer
 SITE_COMMANDS = (
     ("validate",),
     ("validate", "--output", "json"),
@@ -134,3 +144,104 @@ def files_of_others(times: int, seed: int, folder: Path) -> fuzz.Found:
     )
     with at_a_desk.alone(folder):
         return fuzz.fuzz(inputs, check, times, seed, (folder / "home",))
+
+
+def charts(times: int, seed: int, folder: Path) -> fuzz.Found:
+    """Archives of charts through what reads them before helm does."""
+    return _read(
+        packed.charts(), times, seed, folder, lambda path: chart.contents_of(chart.read(path)), "demo.tgz"
+    )
+
+
+def images(times: int, seed: int, folder: Path) -> fuzz.Found:
+    """Archives of container images through what says which images are in them."""
+    return _read(packed.images(), times, seed, folder, contents, "image.tar")
+
+
+def certificates(times: int, seed: int, folder: Path) -> fuzz.Found:
+    """vCenter's `/certs/download.zip` through what reads the authorities in it."""
+    return _read(
+        packed.zips(), times, seed, folder, lambda path: roots.of(_Download(path.read_bytes())), "a.zip"
+    )
+
+
+class _Download:
+    """vCenter's REST client, as far as a download goes."""
+
+    server = "vc.example.com"
+
+    def __init__(self, answer: bytes) -> None:
+        self._answer = answer
+
+    def bytes(self, _: str) -> bytes:
+        return self._answer
+
+
+def packed_answers(times: int, seed: int, folder: Path) -> fuzz.Found:
+    """Bodies of HTTP answers with a Content-Encoding, through the limits of the transport and both parsers."""
+
+    def check(given: tuple[str, list[bytes]], found: fuzz.Found) -> None:
+        encoding, blocks = given
+        memory = Taken()
+        answer = httpx2.Response(
+            200, headers=[(b"content-encoding", encoding.encode())], stream=_Blocks(blocks)
+        )
+        try:
+            body = b"".join(limits.Bounded(answer, limits.PLAIN))
+        except limits.Overstepped as error:
+            _in_words(f"{error.what} {error.why} {error.next}".replace(encoding[:40], ""))
+            found.count("refused")
+            return
+        assert len(body) <= limits.PLAIN.size
+        found.count("accepted")
+        for parse in (json.loads, lambda data: tree.parse([data])):
+            try:
+                parse(body)
+            except (ValueError, RecursionError, SyntaxError):
+                found.count("accepted, and no document")
+        assert memory.peak() < COST, f"{memory.peak() >> 20} MiB of memory"
+
+    folder.mkdir(parents=True, exist_ok=True)
+    return fuzz.fuzz(packed.answers(), check, times, seed, (folder,))
+
+
+class _Blocks(httpx2.SyncByteStream):
+    def __init__(self, blocks: Sequence[bytes]) -> None:
+        self._blocks = blocks
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._blocks)
+
+
+def _read(
+    inputs: st.SearchStrategy[bytes],
+    times: int,
+    seed: int,
+    folder: Path,
+    read: Callable[[Path], object],
+    name: str,
+) -> fuzz.Found:
+    """Archives through one function, which accepts them or says in words why not."""
+    (folder / "home").mkdir(parents=True, exist_ok=True)
+    path = folder / name
+
+    def check(data: bytes, found: fuzz.Found) -> None:
+        path.write_bytes(data)
+        memory = Taken()  # from here: making some inputs takes more
+        try:
+            read(path)
+        except (ValueError, BfinfraError) as error:
+            _in_words(str(error))
+            found.count("refused")
+        else:
+            found.count("accepted")
+        assert memory.peak() < COST, f"{memory.peak() >> 20} MiB of memory"
+
+    with at_a_desk.alone(folder):
+        return fuzz.fuzz(inputs, check, times, seed, (folder / "home",))
+
+
+def _in_words(text: str) -> None:
+    assert text
+    assert len(text) < 2000, len(text)
+    assert not nasty.acts(text), text[:500]

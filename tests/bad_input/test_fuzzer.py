@@ -20,7 +20,16 @@ pytestmark = pytest.mark.thorough
 
 @pytest.mark.parametrize(
     ("part", "times"),
-    [(hostile.sites, 60), (hostile.ovas, 40), (hostile.tokens, 30), (hostile.files_of_others, 30)],
+    [
+        (hostile.sites, 60),
+        (hostile.ovas, 40),
+        (hostile.tokens, 30),
+        (hostile.files_of_others, 30),
+        (hostile.charts, 60),
+        (hostile.images, 60),
+        (hostile.certificates, 100),
+        (hostile.packed_answers, 100),
+    ],
 )
 def test_a_share_of_what_script_torture_tries(tmp_path: Path, part, times):
     found = part(times, 20261121, tmp_path)

@@ -9,7 +9,7 @@ from engine.toys import Box, Lid, ToyWorld
 
 from bfinfra.engine.observe import survey
 from bfinfra.engine.retry import RetryPolicy
-from bfinfra.model.errors import Busy, Unreachable
+from bfinfra.model.errors import BfinfraError, Busy, Malformed, Unreachable
 from bfinfra.model.kind import Observation
 
 QUICK = RetryPolicy(attempts=4, lasts=0, sleep=lambda _: None)
@@ -71,3 +71,14 @@ def test_who_is_interrupted_waits_for_no_server(monkeypatch):
         survey(ToyWorld().kinds(), {}, QUICK)
     assert not answered.is_set()
     answered.set()
+
+
+def test_a_lack_of_memory_is_not_blamed_on_a_server(monkeypatch):
+    def observe(kind, wanted, needs, *, include_unlisted=True):
+        raise MemoryError
+
+    for each in (Box, Lid):
+        monkeypatch.setattr(each, "observe", observe)
+    with pytest.raises(BfinfraError, match="not enough memory to work on (box|lid)") as caught:
+        survey(ToyWorld().kinds(), {}, QUICK)
+    assert not isinstance(caught.value, Malformed)

@@ -43,6 +43,8 @@ def test_a_spoiled_commit_counts_as_unfinished_work():
 
 
 def test_a_bomb_in_the_mark_is_not_unpacked():
+    lists = base64.b64encode(zlib.compress(b'{"a":[' + b"[]," * 300_000 + b"0]}")).decode()
+    assert Mark.decode(f"{MARK.encode()} applied={lists}").applied is None
     bomb = base64.b64encode(zlib.compress(b'{"a":"' + b"a" * (1 << 24) + b'"}')).decode()
     assert Mark.decode(f"{MARK.encode()} applied={bomb}").applied is None
 

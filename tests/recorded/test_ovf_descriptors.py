@@ -17,8 +17,8 @@ from peers.found import run
 from recorded.conftest import Held
 from recorded.sources import fetched
 
+from bfinfra.backends.archives.tar import Member
 from bfinfra.backends.ova import xml
-from bfinfra.backends.ova.contents import Member
 from bfinfra.backends.ova.descriptor import Descriptor, describe
 from bfinfra.model.errors import Refusal
 

@@ -176,7 +176,7 @@ class _Session:
         )
         try:
             found = json.loads(answer.content) if answer.status_code == 200 else {}
-        except ValueError:
+        except (ValueError, RecursionError):
             found = {}
         token = found.get("token") or found.get("access_token") if isinstance(found, dict) else ""
         return f"Bearer {token}" if isinstance(token, str) and token else ""
@@ -194,7 +194,7 @@ def _archive_in(manifest: bytes) -> tuple[str, int]:
         found: Any = json.loads(manifest)
         layers = [each for each in found["layers"] if each["mediaType"] == ARCHIVE]
         digest, size = str(layers[0]["digest"]), int(layers[0]["size"])
-    except (ValueError, KeyError, TypeError, IndexError):
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError):
         raise ValueError("what the registry has there is no Helm chart") from None
     if not DIGEST.fullmatch(digest) or not 0 < size <= LARGEST:
         raise ValueError(

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bfinfra.backends.helm.chart import ChartFile
+from bfinfra.backends.helm.chart import ChartFile, contents_of
 from bfinfra.backends.words import safe
 from bfinfra.model import subprocesses
 from bfinfra.model.files import PRIVATE, write_whole
@@ -48,6 +48,7 @@ def template(chart: ChartFile, release: Release, capabilities: Capabilities) -> 
             "helm is not installed on this machine; install it, or render the chart elsewhere and write "
             "the result under files:"
         )
+    contents_of(chart)  # helm unpacks it next, and older ones without a bound
     with tempfile.TemporaryDirectory(prefix="bfinfra-helm-") as folder:
         home = Path(folder)
         write_whole(home / "chart.tgz", chart.content, PRIVATE)

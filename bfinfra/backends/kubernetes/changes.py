@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 WHOLE = "application/json"
-PAGE = "500"  # objects for each list request
 ONE = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
 
@@ -51,9 +50,12 @@ class ObjectChanges:
 
     def all(self) -> list[Object]:
         """The objects that there are. Raises RemoteError."""
-        items, more = self._page(limit=PAGE)
+        return self._client.paged(self._all)
+
+    def _all(self, size: int) -> list[Object]:
+        items, more = self._page(limit=str(size))
         while more:
-            page, more = self._page(**{"limit": PAGE, "continue": more})
+            page, more = self._page(**{"limit": str(size), "continue": more})
             items += page
         return items
 

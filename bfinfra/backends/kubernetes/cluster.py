@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 Propagation = Literal["Background", "Foreground", "Orphan"]
-PAGE = 500  # objects for each list request
 FEW = 3  # objects that are read one by one
 METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 CLAIMS = 5  # of a new object, as controllers may write its status meanwhile
@@ -58,16 +57,18 @@ class ClusterClient(Discovery):
         """
         resource = self._resource(api_version, kind)
         scope = {"namespace": namespace or "*"} if resource.namespaced else {}
-        found = self._do(
-            lambda link: [
-                *link.objects.list(
-                    _class(resource),
-                    labels=_pairs(labels),
-                    fields={"metadata.name": name} if name else None,
-                    chunk_size=PAGE,
-                    **scope,
-                )
-            ]
+        found = self.paged(
+            lambda size: self._do(
+                lambda link: [
+                    *link.objects.list(
+                        _class(resource),
+                        labels=_pairs(labels),
+                        fields={"metadata.name": name} if name else None,
+                        chunk_size=size,
+                        **scope,
+                    )
+                ]
+            )
         )
         if labels and (found or self.selects_all):
             self.selected.add(Selected(api_version, kind, namespace, labels))
@@ -316,12 +317,17 @@ class ClusterClient(Discovery):
 
     def names(self, api_version: str, kind: str, namespace: str = "") -> set[tuple[str, str]]:
         """The places of a kind's objects, (namespace, name) each; `namespace` "": everywhere."""
-        resource, token = self._resource(api_version, kind), ""
-        found: set[tuple[str, str]] = set()
+        resource = self._resource(api_version, kind)
+        return self.paged(lambda size: self._names(resource, namespace, size))
+
+    def _names(self, resource: resources.Resource, namespace: str, size: int) -> set[tuple[str, str]]:
+        token, found = "", set[tuple[str, str]]()
         space = f"/namespaces/{namespace}" if namespace and resource.namespaced else ""
         while True:
-            params = {"limit": str(PAGE), **({"continue": token} if token else {})}
-            page = self._json(f"{resources.path(api_version)}{space}/{resource.plural}", params, METADATA)
+            params = {"limit": str(size), **({"continue": token} if token else {})}
+            page = self._json(
+                f"{resources.path(resource.api_version)}{space}/{resource.plural}", params, METADATA
+            )
             try:
                 found |= {
                     (item["metadata"].get("namespace", ""), item["metadata"]["name"])

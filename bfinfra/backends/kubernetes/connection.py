@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bfinfra.backends.kubernetes import errors
+from bfinfra.backends.transport import TooLarge
 from bfinfra.model.errors import Denied, Expired, Unreachable, Untrusted
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from bfinfra.backends.transport import Transport
 
 T = TypeVar("T")
+PAGES = (500, 50, 5)
+"""Objects for each list request: fewer where they are large. etcd keeps 1.5 MiB of one."""
 
 
 class Connection:
@@ -110,6 +114,15 @@ class Connection:
         with self._lock:
             if self._link is link:
                 self._link = None
+
+    def paged(self, read: Callable[[int], T]) -> T:
+        """The result of `read`, which asks for so many objects at a time; again for fewer if the answer is
+        too large.
+        """
+        for size in PAGES[:-1]:
+            with contextlib.suppress(TooLarge):
+                return read(size)
+        return read(PAGES[-1])
 
     def json(self, path: str, params: Mapping[str, str], accept: str) -> Any:
         """The JSON at this path."""

@@ -4,7 +4,8 @@ before they are read whole.
 
 from __future__ import annotations
 
-from bfinfra.backends.ova.contents import Disk, Hardware, Member, Network, Option, Ova, Product, Property
+from bfinfra.backends.archives.tar import Member
+from bfinfra.backends.ova.contents import Disk, Hardware, Network, Option, Ova, Product, Property
 from bfinfra.backends.ova.inspect import inspect
 from bfinfra.backends.ova.read import read, read_from
 from bfinfra.backends.ova.remote import RemoteSource

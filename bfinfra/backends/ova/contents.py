@@ -10,20 +10,12 @@ from dataclasses import field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, BinaryIO
 
+from bfinfra.backends.archives.tar import Member
 from bfinfra.backends.ova.source import BUFFER, Checked, Source
 from bfinfra.model.records import dataclass
 
 if TYPE_CHECKING:
     from bfinfra.backends.ova.signature import Signature
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A file in the archive: offset and number of its bytes."""
-
-    name: str
-    offset: int
-    size: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from bfinfra.backends.ova.contents import Disk, Hardware, Member, Network, Option, Product, Property
-from bfinfra.backends.ova.source import refusal, shown
+from bfinfra.backends.archives.bounds import shown
+from bfinfra.backends.archives.tar import Member
+from bfinfra.backends.ova.contents import Disk, Hardware, Network, Option, Product, Property
+from bfinfra.backends.ova.source import refusal
 from bfinfra.backends.ova.xml import attribute, bytes_in, children, first, number, raw, safe, text
 from bfinfra.model.records import dataclass
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 from pathlib import PurePath
 
-from bfinfra.backends.ova.source import refusal, shown
+from bfinfra.backends.archives.bounds import shown
+from bfinfra.backends.ova.source import refusal
 
 LINE = re.compile(r"(?P<algorithm>SHA-?\d+)\s*\((?P<name>.+)\)\s*=\s*(?P<digest>[0-9A-Fa-f]+)")
 HEX = {"SHA1": 40, "SHA256": 64, "SHA384": 96, "SHA512": 128}  # digits of a digest

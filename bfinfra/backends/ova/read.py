@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from bfinfra.backends.archives.bounds import shown
+from bfinfra.backends.archives.tar import Member
 from bfinfra.backends.ova import archive, manifest, xml
-from bfinfra.backends.ova.contents import Member, Ova
+from bfinfra.backends.ova.contents import Ova
 from bfinfra.backends.ova.descriptor import describe
-from bfinfra.backends.ova.source import LocalSource, Source, refusal, shown
+from bfinfra.backends.ova.source import LocalSource, Source, refusal
 from bfinfra.model.suggest import nearest
 
 if TYPE_CHECKING:

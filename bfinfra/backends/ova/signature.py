@@ -17,7 +17,8 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 
-from bfinfra.backends.ova.source import refusal, shown
+from bfinfra.backends.archives.bounds import shown
+from bfinfra.backends.ova.source import refusal
 from bfinfra.model.records import dataclass
 
 LINE = re.compile(

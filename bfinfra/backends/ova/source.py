@@ -24,11 +24,6 @@ def refusal(path: PurePath, what: str, why: str = "", next: str = AGAIN) -> Refu
     return Refusal(f"{path.name}: {what}", field="ova", why=why, next=next)
 
 
-def shown(text: str) -> str:
-    """A name as an error shows it."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)[:80]
-
-
 class Source(Protocol):
     """A whole OVA."""
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from bfinfra.backends.ova.source import refusal, shown
+from bfinfra.backends.archives.bounds import shown
+from bfinfra.backends.ova.source import refusal
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import functools
-import io
-import zipfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from bfinfra.backends import background
 from bfinfra.backends.survey_cache import SurveyCache
 from bfinfra.backends.transport import Transport
-from bfinfra.backends.vcenter import attributes, faults, identify, refs
+from bfinfra.backends.vcenter import attributes, identify, refs, roots
 from bfinfra.backends.vcenter.capacity import Capacities
 from bfinfra.backends.vcenter.cluster_notes import ClusterNotes
 from bfinfra.backends.vcenter.connector import Connector
@@ -34,9 +32,6 @@ from bfinfra.backends.vcenter.tasks import Tasks
 from bfinfra.backends.vcenter.vgpus import Vgpus
 from bfinfra.backends.words import safe
 from bfinfra.model.site import VCenterSettings
-
-AUTHORITIES = "/certs/download.zip"
-LARGEST = 1 << 20  # bytes of one certificate
 
 
 class VCenter:
@@ -104,17 +99,7 @@ class VCenter:
 
     @functools.cached_property
     def _authorities(self) -> str:
-        packed = self.rest.bytes(AUTHORITIES)
-        try:
-            with zipfile.ZipFile(io.BytesIO(packed)) as archive:
-                names = [
-                    i
-                    for i in archive.infolist()
-                    if i.filename.startswith("certs/lin/") and i.filename.endswith(".0")
-                ]
-                return "\n".join(archive.open(i).read(LARGEST).decode("ascii") for i in names)
-        except (zipfile.BadZipFile, UnicodeDecodeError) as error:
-            raise faults.malformed(f"{AUTHORITIES} can't be read", self.server, error) from None
+        return roots.of(self.rest)
 
     def close(self) -> None:
         """Log out of both APIs, in parallel."""

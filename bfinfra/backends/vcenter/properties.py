@@ -21,7 +21,11 @@ from bfinfra.model.errors import Missing
 from bfinfra.model.records import dataclass
 
 PAGE = 500  # objects in a page; real servers use pages anyway, and asking tests the loop everywhere
-PART = (50, 500)  # objects that are named in one request; fewer are not worth a request of their own
+PART = (
+    50,
+    250,
+)  # objects that are named in one request; fewer are not worth a request of their own, and more
+# machines, with their devices, may exceed an answer's limit
 ASIDE = 3  # such requests in parallel
 Collector = vmodl.query.PropertyCollector
 MissingProperty = Collector.MissingProperty

@@ -6,15 +6,17 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import httpx2
 from lxml import etree
 from lxml.etree import _Element as Element
 from pyVmomi import vim
-from pyVmomi.SoapAdapter import SoapResponseDeserializer, SoapStubAdapterBase
-from pyVmomi.VmomiSupport import GetServiceVersions, GetWsdlMethod, versionIdMap
+from pyVmomi.SoapAdapter import SoapDeserializer, SoapResponseDeserializer, SoapStubAdapterBase
+from pyVmomi.VmomiSupport import DataObject, GetServiceVersions, GetWsdlMethod, versionIdMap
 
+from bfinfra.backends import limits
 from bfinfra.backends.vcenter import faults, queries, refs, tree
 from bfinfra.backends.vcenter.reads import Reads
 from bfinfra.backends.vcenter.soap_transport import SoapTransport
@@ -23,6 +25,7 @@ from bfinfra.model.errors import Rejected
 
 OLDEST = (7, 0)  # older versions silently drop newer fields (Dynamic DirectPath)
 LARGEST = 1 << 20  # bytes of a list of versions
+FIELDS = 2_000_000  # of all objects in an answer; a thousand events have a tenth of it
 
 
 class Stub(SoapStubAdapterBase):
@@ -97,12 +100,41 @@ class Stub(SoapStubAdapterBase):
                 self.server,
                 "it declares a document type, or is not UTF-8",
             )
+        if len(document) > limits.PLAIN.size:  # a bulk read's limit, which lxml can do with, is higher
+            raise faults.malformed(
+                f"the answer to {what} is too large",
+                self.server,
+                f"more than {limits.PLAIN.size >> 20} MiB came",
+            )
         try:
-            return SoapResponseDeserializer(self).Deserialize(document, info.result)
+            reader = SoapResponseDeserializer(self)
+            reader.deser = _counted(self)
+            return reader.Deserialize(document, info.result)
+        except MemoryError:
+            raise  # not the server's
         except Exception as error:  # noqa: BLE001 - pyVmomi's parser raises anything on an answer it can't place
             raise faults.malformed(
                 f"the answer to {what} can't be read", self.server, f"{type(error).__name__}: {error}"
             ) from None
+
+
+def _counted(stub: Stub) -> SoapDeserializer:
+    """PyVmomi's parser, which counts the fields of what it makes: each object has all that its type has,
+    however few were sent.
+    """
+    parser, made = SoapDeserializer(stub), 0
+    start: Callable[[str, object], None] = parser.StartElementHandler
+
+    def counted(tag: str, attributes: object) -> None:
+        nonlocal made
+        start(tag, attributes)
+        if parser.stack and isinstance(parser.stack[-1], DataObject):
+            made += len(vars(parser.stack[-1]))
+            if made > FIELDS:
+                raise ValueError(f"it has objects with more than {FIELDS:,} fields")
+
+    vars(parser)[start.__name__] = counted
+    return parser
 
 
 def negotiate(answer: httpx2.Response, server: str) -> str:

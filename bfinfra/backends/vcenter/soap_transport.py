@@ -23,7 +23,7 @@ class SoapTransport:
         self._transport = transport
         self._address = httpx2.URL(address)
         self._urls: dict[str, httpx2.URL] = {}
-        self._headers = {"Accept": "*/*", "Accept-Encoding": "gzip, deflate", "User-Agent": agent}
+        self._headers = {"Accept": "*/*", "User-Agent": agent}
         self._extensions = {"timeout": timeout.as_dict()}
         self.cookies: dict[str, str] = {}
         """Name → value of each cookie that the server set last: its session."""

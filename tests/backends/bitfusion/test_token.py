@@ -80,8 +80,8 @@ def test_another_content_is_another_digest(files, tmp_path):
         ({"ca.crt": b""}, "empty"),
         ({"client.yaml": b"x" * ((1 << 20) + 1)}, "more than"),
         ({"key.pem": b"x"}, "not part of a token"),
-        ({"../ca.crt": b"x"}, "not part of a token"),
-        ({"/etc/passwd": b"x"}, "not part of a token"),
+        ({"../ca.crt": b"x"}, "holds a file called"),
+        ({"/etc/passwd": b"x"}, "holds a file called"),
     ],
 )
 def test_what_is_wrong_is_reported_with_what_to_do_and_without_content(files, tmp_path, change, says):
@@ -97,7 +97,7 @@ def test_links_and_devices_are_refused(files, tmp_path, kind):
     member = tarfile.TarInfo("servers.conf")
     member.type, member.linkname = kind, "/etc/passwd"
     del files["servers.conf"]
-    with pytest.raises(ValueError, match="not a regular file"):
+    with pytest.raises(ValueError, match=r"not a regular file|it may contain only regular files"):
         read_token(tar(tmp_path / "t.tar", files, member))
 
 

@@ -28,7 +28,7 @@ def test_another_archive_than_the_site_names_is_refused(tmp_path):
 
 def test_what_is_no_archive_is_refused(tmp_path):
     (tmp_path / "demo.tgz").write_text("hello")
-    with pytest.raises(ValueError, match="it is not the archive of a chart"):
+    with pytest.raises(ValueError, match=r"demo\.tgz is not the archive of a chart"):
         defaults_of(read(tmp_path / "demo.tgz"))
 
 

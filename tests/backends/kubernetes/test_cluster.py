@@ -40,7 +40,7 @@ def test_an_absent_object_is_none_and_deleting_it_is_done_already(cluster, space
 
 @pytest.mark.parametrize("count", [2, 20])
 def test_objects_in_few_places_or_many_are_all_found(cluster, space, count, monkeypatch):
-    monkeypatch.setattr("bfinfra.backends.kubernetes.cluster.PAGE", 1)
+    monkeypatch.setattr("bfinfra.backends.kubernetes.connection.PAGES", (1,))
     cluster.create(config_map(space, {"a": "1"}, name="place-1"))
     cluster.create(config_map(space, {"b": "1"}, name="elsewhere"))
     for within in ("", space):
@@ -131,7 +131,7 @@ def test_a_list_selects_by_the_sites_label_across_namespaces_and_keeps_the_kind(
 
 
 def test_long_lists_come_whole(cluster, space, monkeypatch):
-    monkeypatch.setattr("bfinfra.backends.kubernetes.cluster.PAGE", 3)
+    monkeypatch.setattr("bfinfra.backends.kubernetes.connection.PAGES", (3,))
     for number in range(8):
         cluster.create(config_map(space, {}, f"n{number}", labels={"page": "me"}))
     assert {o["metadata"]["name"] for o in cluster.list("v1", "ConfigMap", space, "page=me")} == {
