@@ -11,6 +11,7 @@ from bfinfra.app.context import LIVE, RunContext
 from bfinfra.model.drift import Report, judged
 from bfinfra.model.errors import BfinfraError, Problem, Warned
 from bfinfra.model.plan import Action
+from bfinfra.model.redact import clean
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 
@@ -58,7 +59,7 @@ def notify(site: Site, found: Report, *, context: RunContext = LIVE) -> bool:
     # never redirected into the sandbox: the receiver is outside of it
     transport = Transport(middleware=context.middleware, check=context.stop.check)
     try:
-        context.retry.read(lambda: post(transport, hook, message(found)))
+        context.retry.read(lambda: post(transport, hook, clean(message(found))))
     finally:
         transport.close()
     return True

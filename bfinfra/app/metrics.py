@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from bfinfra.app.listener import Listener
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.files import write_named
+from bfinfra.model.redact import encodable
 
 if TYPE_CHECKING:
     from bfinfra.app.sight import Sight
@@ -76,6 +77,7 @@ class WatchCounts(Listener):
     """Counts what one watch sees. `values`: those of its labels."""
 
     def __init__(self, families: WatchFamilies, *values: str) -> None:
+        values = tuple(map(encodable, values))
         self._families, self._values = families, values
         self._began, self._lost = time.time(), 0.0
         self._seconds = families.seconds.labels(*values)
@@ -181,4 +183,4 @@ class WatchMetrics(WatchCounts):
             self._failed(str(error))
 
     def _gauge(self, name: str, about: str, site: Site) -> Gauge:
-        return Gauge(name, about, ["site"], registry=self.registry).labels(site.name)
+        return Gauge(name, about, ["site"], registry=self.registry).labels(encodable(site.name))

@@ -6,7 +6,7 @@ import argparse
 import functools
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn, TextIO, TypeAlias
+from typing import NoReturn, TypeAlias
 
 from bfinfra.cli import output
 
@@ -57,10 +57,10 @@ class Parser(argparse.ArgumentParser):
                 action, f"there is no {str(value)!r}; {near}; see {self.prog} --help"
             )
 
-    def _print_message(self, message: str, file: TextIO | None = None) -> None:  # type: ignore[override]
+    def _print_message(self, message: str, file: object = None) -> None:
         """Print a help or an error, which quotes what was typed."""
         if message:
-            output.text(message, file or sys.stderr, end="")
+            output.text(message, None if file is sys.stdout else sys.stderr, end="")
 
     def print_usage(self, file: object = None) -> None:
         """Print the usage to stderr, as errors."""

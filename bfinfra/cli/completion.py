@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.cli.parser import build
     from bfinfra.cli.shells import script
 
-    output.document(script(build(), args.shell))
+    output.exact(script(build(), args.shell))
     return 0
 
 
@@ -37,7 +37,7 @@ def _addresses(words: list[str]) -> int:
 
     files = [word for word in words if word.endswith((".yaml", ".yml")) and Path(word).is_file()]
     try:
-        output.document("\n".join(map(str, load(*(files or arguments.DEFAULT_SITES)).resources)))
+        output.exact("\n".join(map(str, load(*(files or arguments.DEFAULT_SITES)).resources)))
     except BfinfraError:
         return 1
     return 0

@@ -34,5 +34,5 @@ def run(args: argparse.Namespace) -> int:
         write_named(args.out, found, PRIVATE)
         Screen.of(args).say(f"export {shell.assignment('KUBECONFIG', args.out)}")
     else:
-        output.document(found, end="" if found.endswith("\n") else "\n")
+        output.exact(found, end="" if found.endswith("\n") else "\n")
     return 0

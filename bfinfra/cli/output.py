@@ -22,6 +22,6 @@ def error(*lines: str) -> None:
     text("\n".join(safe(line, len(line)) for line in lines), sys.stderr)
 
 
-def document(content: str, file: TextIO | None = None, *, end: str = "\n", flush: bool = False) -> None:
+def exact(content: str, file: TextIO | None = None, *, end: str = "\n", flush: bool = False) -> None:
     """Print what another program reads, exactly: JSON, a manifest, a unit, commands for a shell."""
     print(content, end=end, file=file or sys.stdout, flush=flush)

@@ -60,11 +60,11 @@ def run(args: argparse.Namespace) -> int:
             )
         )
     if args.form == "govc":
-        output.document(render.govc(found, account))
+        output.exact(render.govc(found, account))
     elif args.form == "powercli":
-        output.document(powercli(found, account))
+        output.exact(powercli(found, account))
     elif args.form == "rbac":
-        output.document(render.manifest(found, account, _cluster(found, args.cluster)))
+        output.exact(render.manifest(found, account, _cluster(found, args.cluster)))
     else:
         Screen.of(args).show(
             lambda style: render.text(found, account, style), lambda: render.data(found, account)

@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     context.can_write(args.out)
     text = data.text(_of_worlds() if args.world else _of_sites())
     if not args.out:
-        output.document(text)
+        output.exact(text)
         return 0
     write_named(args.out, text + "\n")
     what = "world file" if args.world else "site"

@@ -58,7 +58,7 @@ class Screen:
 
             listed = lines() if lines and self.output == "jsonl" else [data()]
             for each in listed:
-                output.document(documents.text(each) if self.output == "json" else documents.line(each))
+                output.exact(documents.text(each) if self.output == "json" else documents.line(each))
         elif self.output == "markdown" and markdown:
             output.text(markdown(Style(False, self.verbose, unit)), end="")
         else:
@@ -96,7 +96,7 @@ class Screen:
 
         if self.output in ("json", "jsonl"):
             written = (data.text if self.output == "json" else data.line)(data.error(error))
-            output.document(written, sys.stderr)
+            output.exact(written, sys.stderr)
         else:
             output.text(problems.problems(error.problems, self.style(sys.stderr)), sys.stderr)
 
@@ -149,7 +149,7 @@ class Screen:
     def _documents(event: Event) -> None:
         from bfinfra.render import data
 
-        output.document(data.line(data.event(event)), flush=True)
+        output.exact(data.line(data.event(event)), flush=True)
 
 
 Attempt = Callable[[Callable[[], None]], None]

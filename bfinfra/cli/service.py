@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bfinfra.app.listener import Listener
+from bfinfra.render.safe import safe
 
 if TYPE_CHECKING:
     from bfinfra.app.sight import Sight
@@ -65,4 +66,4 @@ class Service(Listener):
     def _say(self, *lines: str) -> None:
         """What systemd does not take is lost, as in systemd's own library."""
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
-            line.sendto("\n".join(lines).encode(), self._address)
+            line.sendto("\n".join(map(safe, lines)).encode(), self._address)

@@ -88,14 +88,21 @@ def redact(text: str) -> str:
 
 
 def clean(data: object) -> Any:
-    """Plain JSON data with `redact` on every text in it. On the encoded document the result might not be
-    JSON.
+    """Plain JSON data with `redact` and `encodable` on every text in it. On the encoded document the result
+    might not be JSON.
     """
     if isinstance(data, str):
-        return redact(data)
+        return encodable(redact(data))
     if isinstance(data, Mapping):
-        return {redact(str(key)): clean(value) for key, value in data.items()}
+        return {encodable(redact(str(key))): clean(value) for key, value in data.items()}
     return [clean(each) for each in data] if isinstance(data, list | tuple) else data
+
+
+def encodable(text: str) -> str:
+    """The text with U+FFFD for each half of a surrogate pair that stands alone. UTF-8 can't write it, and
+    readers of JSON refuse the whole document.
+    """
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def forms(value: str) -> Iterator[str]:

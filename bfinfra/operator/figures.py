@@ -9,6 +9,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from bfinfra.model.redact import encodable
 from bfinfra.operator.desired import Desired
 from bfinfra.operator.result import Result
 
@@ -111,9 +112,9 @@ def _of_looks(rows: list[Row]) -> Iterator[Metric]:
             last.add_metric(at, began)
         seconds.add_metric(at, sum(result.seconds))
         for server, ends in result.certificates.items():
-            certificates.add_metric([*at, server], float(ends))
+            certificates.add_metric([*at, encodable(server)], float(ends))
         for token, ends in result.tokens.items():
-            tokens.add_metric([*at, token], float(ends))
+            tokens.add_metric([*at, encodable(token)], float(ends))
     yield from (last, seconds, certificates, tokens)
 
 

@@ -9,11 +9,25 @@ from pathlib import Path
 from bfinfra.backends.kubernetes import incluster, kubeconfig
 from bfinfra.backends.kubernetes.access import Access
 from bfinfra.model.secret import Secret
+from bfinfra.render.safe import printed, safe, safe_lines
+
+
+class OneLine(logging.Formatter):
+    """A line for each message, whatever a server or a Site writes into it; a traceback is indented."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The message with all its names, and the traceback."""
+        record.message, record.asctime = safe(record.getMessage()), self.formatTime(record)
+        trace = self.formatException(record.exc_info) if record.exc_info else ""
+        indented = (f"  {line}" for line in safe_lines(trace, len(trace)))
+        return printed("\n".join([self.formatMessage(record), *indented]))
 
 
 def log_to_stderr() -> None:
     """A line for what happens, and nothing of the libraries' requests."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     logging.getLogger("kopf").setLevel(logging.WARNING)
     logging.getLogger("httpx2").setLevel(logging.WARNING)
 

@@ -11,6 +11,7 @@ from dataclasses import field, fields, replace
 from typing import Any
 
 from bfinfra.model.records import dataclass
+from bfinfra.model.redact import clean
 
 LARGEST = 4000  # bytes
 LONGEST = 300  # characters of a reason
@@ -88,11 +89,11 @@ class Result:
     tokens: Mapping[str, int] = field(default_factory=dict)
 
     def text(self) -> str:
-        """Compact JSON that fits. The lists are cut, the longest first, then the dates."""
+        """Compact JSON that fits. What is longest is cut first: a list, the dates, or the reason."""
         found = replace(self, why=self.why[:LONGEST])
         while len(text := _dumped(found)) > LARGEST:
             longest = max(
-                ("moved", "changes", "certificates", "tokens"),
+                ("moved", "changes", "certificates", "tokens", "why"),
                 key=lambda name: len(_json(getattr(found, name))),
             )
             held = getattr(found, longest)
@@ -129,10 +130,8 @@ class Result:
 
 
 def _dumped(found: Result) -> str:
-    return json.dumps(
-        {"v": VERSION, **{each.name: _plain(getattr(found, each.name)) for each in fields(found)}},
-        separators=(",", ":"),
-    )
+    document = {"v": VERSION, **{each.name: _plain(getattr(found, each.name)) for each in fields(found)}}
+    return json.dumps(clean(document), separators=(",", ":"))
 
 
 def _json(value: Any) -> str:

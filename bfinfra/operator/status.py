@@ -12,9 +12,11 @@ from bfinfra.operator.decide import Look
 from bfinfra.operator.desired import APPROVE, Desired
 from bfinfra.operator.result import GOOD, PASSING, Outcome, Result
 from bfinfra.operator.watching import Watching
+from bfinfra.render.safe import safe
 
 Status = dict[str, Any]
 SHOWN = 10  # drifted fields or changes in a message
+LONGEST = 1024  # characters of a message
 BLIND = (*PASSING, Outcome.INVALID)
 """Outcomes that say nothing of the live state."""
 
@@ -181,7 +183,7 @@ def _drift(found: Result) -> Status | None:
 
 
 def _condition(kind: str, status: str, reason: str, message: str) -> dict[str, str]:
-    return {"type": kind, "status": status, "reason": str(reason), "message": message[:1024]}
+    return {"type": kind, "status": status, "reason": str(reason), "message": safe(message)[:LONGEST]}
 
 
 def _of(status: Mapping[str, Any], kind: str) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from bfinfra.model.records import dataclass
+from bfinfra.model.redact import clean
 from bfinfra.operator.result import Moved
 
 SHOWN = 40  # drifted fields in a status
@@ -62,13 +63,13 @@ class Watching:
 
     def status(self) -> dict[str, object]:
         """The same as a merge patch of the status."""
-        drift = {"count": self.drifted, "found": [asdict(each) for each in self.found[:SHOWN]]}
+        drift = {"count": self.drifted, "found": clean([asdict(each) for each in self.found[:SHOWN]])}
         return {
             "watch": {
                 "replica": self.replica,
                 "since": self.since,
                 "following": self.following,
-                "why": self.why[:LONGEST],
+                "why": clean(self.why[:LONGEST]),
                 "blindSeconds": round(self.blind, 3),
                 "losses": self.losses,
                 "observedGeneration": self.generation,

@@ -18,6 +18,7 @@ from bfinfra.model.refs import Key
 from bfinfra.render.values import utc
 
 FORMAT_VERSION = 1
+DOUBLED = re.compile("#(?=#)")
 
 
 class Outcome(Protocol):
@@ -55,12 +56,19 @@ def document(what: str, **fields: object) -> dict[str, Any]:
 
 def text(data: Mapping[str, object]) -> str:
     """An indented document, for a file or a pipe."""
-    return json.dumps(clean(data), indent=2)
+    return _unread(json.dumps(clean(data), indent=2))
 
 
 def line(data: Mapping[str, object]) -> str:
     """A document in one line, without line ends or control characters in it."""
-    return json.dumps(clean(data), separators=(",", ":"))
+    return _unread(json.dumps(clean(data), separators=(",", ":")))
+
+
+def _unread(written: str) -> str:
+    """The same document without what a CI system takes for a command in its log: `##vso[` and `##[`. Outside
+    of a text JSON has no `#`, so each may be escaped. Others begin a line, and no line of JSON does so.
+    """
+    return DOUBLED.sub(r"\\u0023", written) if "##" in written else written
 
 
 def plan(found: Plan) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from bfinfra.model.drift import ALARMING, Cause, Drifted, Report
 from bfinfra.model.plan import plain
 from bfinfra.render import problems
 from bfinfra.render.data import document, problem
-from bfinfra.render.markdown import blind, code, listed, prose
+from bfinfra.render.markdown import blind, code, listed, prose, row
 from bfinfra.render.safe import safe
 from bfinfra.render.style import PLAIN, Style
 from bfinfra.render.text import blind_count, part, unreadable
@@ -88,9 +88,13 @@ def _total(found: Report) -> str:
 def markdown(found: Report, style: Style = PLAIN) -> str:
     """For a ticket: a table of the differences; what has ended, problems and warnings as lists."""
     rows = [
-        (
-            f"| {SAYS[d.cause][0]} {d.cause} | {code(d.key)} | {code(d.field) if d.field else ''} | "
-            f"{_cell(d, style)} | {prose(who(d))} | {prose(_since(d))} |"
+        row(
+            f"{SAYS[d.cause][0]} {d.cause}",
+            code(d.key),
+            code(d.field),
+            _cell(d, style),
+            prose(who(d)),
+            prose(_since(d)),
         )
         for d in found.found
     ]

@@ -9,7 +9,7 @@ from typing import Any
 from bfinfra.kinds.machine.flexdirect_host.health import Examined
 from bfinfra.model.health import ServerReport, Status
 from bfinfra.render.data import document
-from bfinfra.render.safe import safe
+from bfinfra.render.safe import safe, width
 from bfinfra.render.style import PLAIN, Style
 
 SHOWN = (Status.PASS, Status.MARGINAL, Status.FATAL, Status.SKIPPED)
@@ -30,12 +30,13 @@ def text(found: Sequence[Examined], style: Style = PLAIN) -> str:
         ("MACHINE", "REPORT OF", *map(str, SHOWN), "VERDICT"),
         *(row for each in found for row in _rows(each)),
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    widths = [max(width(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        "  ".join(cell + " " * (wide - width(cell)) for cell, wide in zip(row, widths, strict=True)).rstrip()
+        for row in rows
     ]
     lines += ["", *(line for each in found for line in _details(each, style))]
-    bad = [each.machine for each in found if not each.good]
+    bad = [safe(each.machine) for each in found if not each.good]
     return "\n".join(
         [
             *lines,
@@ -80,11 +81,11 @@ def _data(report: ServerReport) -> dict[str, Any]:
 
 def _rows(found: Examined) -> Iterator[tuple[str, ...]]:
     if not found.health.reports:
-        yield (found.machine, "-", "-", "-", "-", "-", "no report")
+        yield (safe(found.machine), "-", "-", "-", "-", "-", "no report")
     for report in found.health.reports:
         counted = Counter(check.status for check in report.checks)
         yield (
-            found.machine,
+            safe(found.machine),
             safe(report.server) or "localhost",
             *(str(counted[status]) for status in SHOWN),
             str(report.worst),
@@ -93,9 +94,9 @@ def _rows(found: Examined) -> Iterator[tuple[str, ...]]:
 
 def _details(found: Examined, style: Style) -> Iterator[str]:
     if found.problem:
-        yield f"{found.machine}: {safe(found.problem)}"
+        yield f"{safe(found.machine)}: {safe(found.problem)}"
     for report in found.health.reports:
-        where = f"{found.machine}, {safe(report.server) or 'localhost'}"
+        where = f"{safe(found.machine)}, {safe(report.server) or 'localhost'}"
         for check in report.checks:
             if check.status not in (Status.PASS, Status.SKIPPED):
                 yield f"{where}: {style.paint(str(check.status), COLOURS[check.status])} {safe(check.text)}"

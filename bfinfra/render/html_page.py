@@ -4,20 +4,17 @@ graph.
 
 from __future__ import annotations
 
-import html
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from bfinfra.model.errors import Problem
 from bfinfra.model.refs import Key
 from bfinfra.render.html_style import STYLE
-from bfinfra.render.safe import safe
+from bfinfra.render.html_text import broken, text
 from bfinfra.render.topology import Box, Drawing
 from bfinfra.render.values import minute, utc
 
 LEGIBLE = 0.8
 """A picture is not drawn smaller than this; a narrower screen shows it as a list."""
-BREAKS = re.compile(r"([/._\\\\])(?=[A-Za-z])")
 MARGIN = 50  # pixels at both sides of a picture
 
 
@@ -183,13 +180,3 @@ def identifier(key: Key) -> str:
 def moment(at: float) -> str:
     """A time, for people and for programs."""
     return f'<time datetime="{utc(at)}">{minute(at)}</time>'
-
-
-def text(words: object) -> str:
-    """Escaped text."""
-    return html.escape(safe(words))
-
-
-def broken(words: object) -> str:
-    """Escaped text with places for the end of a line in names and paths."""
-    return BREAKS.sub(r"\1<wbr>", text(words))

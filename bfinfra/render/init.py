@@ -22,7 +22,7 @@ def text(found: Initial, files: Sequence[Path]) -> str:
     site = files[0]
     kinds = Counter(key.kind for key in found.resources)
     counts = [f"{kind} {number}" for kind, number in sorted(kinds.items())]
-    lines = [f"Wrote {' and '.join(map(str, files))}."]
+    lines = [f"Wrote {' and '.join(map(safe, files))}."]
     if counts:
         lines.append(f"{count(len(found.resources), 'resource')}: {', '.join(counts)}.")
     if found.left_out:
@@ -38,7 +38,7 @@ def text(found: Initial, files: Sequence[Path]) -> str:
 
 def _next(found: Initial, site: Path) -> list[str]:
     gaps = found.text.count(FILL_IN)
-    steps = [f"  {site}: complete {count(gaps, 'place')} marked `# fill in`"] if gaps else []
+    steps = [f"  {safe(site)}: complete {count(gaps, 'place')} marked `# fill in`"] if gaps else []
     verbs = ["validate", "adopt" if found.resources else "trust", "plan"]
     return [*steps, *(_command(verb, site, *(["all"] if verb == "adopt" else [])) for verb in verbs)]
 
@@ -62,7 +62,7 @@ def data(found: Initial, files: Sequence[Path]) -> dict[str, object]:
 
 def world(site: Sequence[str], files: Sequence[Path], left_out: Mapping[str, str]) -> str:
     """The written sandbox world of a site, and the next commands. `site`: words of its file and options."""
-    lines = [f"Wrote {' and '.join(map(str, files))}."]
+    lines = [f"Wrote {' and '.join(map(safe, files))}."]
     if left_out:
         lines += ["", "The sandbox has no stand-in for:"]
         lines += [f"  {safe(what)}: {safe(why)}" for what, why in left_out.items()]
@@ -79,10 +79,12 @@ def imported(key: Key, file: Path, text: str, *, managed: bool) -> str:
     """Return what was added to a file, and the next commands. `managed`: whether an adoption marks the
     object.
     """
-    steps = [f"  {file}: complete what is marked `# fill in`"] if FILL_IN in text else []
+    steps = [f"  {safe(file)}: complete what is marked `# fill in`"] if FILL_IN in text else []
     steps += [_command("adopt", file, key)] if managed else []
     steps += [_command("plan", file)]
-    return "\n".join([f"Wrote {key} into {file}:", "", *safe_lines(text, len(text)), "", "Next:", *steps])
+    return "\n".join(
+        [f"Wrote {safe(key)} into {safe(file)}:", "", *safe_lines(text, len(text)), "", "Next:", *steps]
+    )
 
 
 def imported_data(key: Key, file: Path) -> dict[str, object]:

@@ -1,16 +1,16 @@
-"""A drift report as JUnit XML, which CI systems show: one test case for each resource."""
+"""A drift report as JUnit XML, which CI systems show: one test case for each resource. XML has no form for
+most control characters, not even escaped: what is written went through `safe`.
+"""
 
 from __future__ import annotations
 
-import re
 import xml.etree.ElementTree as ET
+from collections.abc import Iterable
 
 from bfinfra.model.drift import ALARMING, Drifted, Report
 from bfinfra.render.drift import SAYS, total, who
-from bfinfra.render.safe import safe
+from bfinfra.render.safe import safe, safe_lines
 from bfinfra.render.values import shown, utc
-
-NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(found: Report) -> str:
@@ -21,17 +21,17 @@ def junit(found: Report) -> str:
     for each in found.found:
         by.setdefault(str(each.key), []).append(each)
     blind = {where: why for where, why in found.unreadable.items() if where not in by or not by[where]}
-    suite = ET.Element("testsuite", name=_text(f"bfinfra drift {found.site}"), timestamp=utc(found.at)[:19])
+    suite = ET.Element("testsuite", name=safe(f"bfinfra drift {found.site}"), timestamp=utc(found.at)[:19])
     for address, those in by.items():
         if address not in blind:
             _case(suite, address, those)
     for where, why in blind.items():
-        ET.SubElement(_new(suite, where), "error", message=_text(f"can't be read: {why}"))
+        ET.SubElement(_new(suite, where), "error", message=safe(f"can't be read: {why}"))
     for number, problem in enumerate(found.problems, 1):
-        ET.SubElement(_new(suite, f"problem {number}"), "error", message=_text(problem.what)).text = _text(
-            "\n".join(filter(None, (str(problem.where), problem.why, problem.next)))
-        )
-    ET.SubElement(suite, "system-out").text = _text(total(found))
+        case = _new(suite, f"problem {number}")
+        about = (str(problem.where), problem.why, problem.next)
+        ET.SubElement(case, "error", message=safe(problem.what)).text = _lines(filter(None, about))
+    ET.SubElement(suite, "system-out").text = total(found)
     cases = suite.findall("testcase")
     counted = {
         name: str(sum(case.find(tag) is not None for case in cases))
@@ -47,13 +47,13 @@ def _case(suite: ET.Element, address: str, those: list[Drifted]) -> None:
     bad = [each for each in those if each.cause in ALARMING and not each.ignored]
     if bad:
         ET.SubElement(
-            case, "failure", type=str(bad[0].cause), message=_text(f"{address} {SAYS[bad[0].cause][2]}")
-        ).text = _text("\n".join(map(_line, bad)))
+            case, "failure", type=str(bad[0].cause), message=safe(f"{address} {SAYS[bad[0].cause][2]}")
+        ).text = _lines(map(_line, bad))
     elif those:
         ET.SubElement(
             case,
             "skipped",
-            message=_text(
+            message=safe(
                 "; ".join(
                     f"{SAYS[each.cause][2]}{f' (ignored: {each.ignored})' if each.ignored else ''}"
                     for each in those
@@ -64,17 +64,14 @@ def _case(suite: ET.Element, address: str, those: list[Drifted]) -> None:
 
 def _new(suite: ET.Element, address: str) -> ET.Element:
     kind, _, name = address.partition("/")
-    return ET.SubElement(suite, "testcase", classname=_text(kind), name=_text(name or kind))
+    return ET.SubElement(suite, "testcase", classname=safe(kind), name=safe(name or kind))
 
 
 def _line(found: Drifted) -> str:
-    values = (
-        f"{found.field}: is {shown(found.now)}, should be {shown(found.wanted)}" if found.field else found.why
-    )
-    return values + (f" ({origin})" if (origin := who(found)) else "")
+    where, now, wanted = safe(found.field), shown(found.now), shown(found.wanted)
+    values = f"{where}: is {now}, should be {wanted}" if found.field else safe(found.why)
+    return values + (f" ({safe(origin)})" if (origin := who(found)) else "")
 
 
-def _text(words: str) -> str:
-    return NOT_XML.sub(
-        "\ufffd", safe(words) if "\n" not in words else "\n".join(map(safe, words.splitlines()))
-    )
+def _lines(found: Iterable[str]) -> str:
+    return "\n".join(line for each in found for line in safe_lines(each, len(each)))

@@ -19,7 +19,7 @@ from bfinfra.model.events import Ended, Ending, Event
 from bfinfra.model.plan import Plan
 from bfinfra.render.lines import ended
 from bfinfra.render.progress import Progress, Row
-from bfinfra.render.safe import safe
+from bfinfra.render.safe import printed, safe
 from bfinfra.render.style import ENDINGS
 from bfinfra.render.values import duration
 
@@ -32,7 +32,7 @@ def line(words: Callable[[], str], file: IO[str], *, colour: bool = True) -> Liv
     spinner = Spinner("dots")
 
     def shown() -> Spinner:
-        spinner.update(text=Text(words(), no_wrap=True, overflow="ellipsis"))
+        spinner.update(text=Text(printed(words()), no_wrap=True, overflow="ellipsis"))
         return spinner
 
     return Live(
@@ -82,7 +82,7 @@ class Board:
             self._progress(event)
         if isinstance(event, Ended) and event.ending is not Ending.UNCHANGED:
             symbol, colour = ENDINGS[event.ending]
-            self._console.print(Text.assemble((f"{symbol} ", colour), ended(event)))
+            self._console.print(Text.assemble((f"{symbol} ", colour), printed(ended(event))))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The board in its current state."""
@@ -96,10 +96,10 @@ class Board:
     def _table(self, rows: tuple[Row, ...]) -> Table:
         table = Table.grid(padding=(0, 1))
         for row in rows:
-            doing = Text(row.doing, no_wrap=True, overflow="ellipsis")
+            doing = Text(printed(row.doing), no_wrap=True, overflow="ellipsis")
             table.add_row(
                 self._spinner,
-                Text(safe(row.key), style="bold"),
+                Text(printed(safe(row.key)), style="bold"),
                 doing,
                 Text(duration(row.since), style="dim"),
             )
@@ -109,14 +109,14 @@ class Board:
                     if row.share is not None
                     else Text("")
                 )
-                table.add_row("", bar, Text(row.amount, no_wrap=True, overflow="ellipsis"))
+                table.add_row("", bar, Text(printed(row.amount), no_wrap=True, overflow="ellipsis"))
         return table
 
 
 def _waits(waiting: tuple[tuple[object, tuple[str, ...]], ...]) -> Iterator[Text]:
     for key, others in waiting[:MOST]:
         yield Text(
-            f"  {safe(key)} waits for {', '.join(map(safe, others)) or 'a free slot'}",
+            printed(f"  {safe(key)} waits for {', '.join(map(safe, others)) or 'a free slot'}"),
             style="dim",
             no_wrap=True,
             overflow="ellipsis",

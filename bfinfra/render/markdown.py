@@ -16,13 +16,21 @@ from bfinfra.render.style import DISRUPTIONS, ENDINGS, PLAIN, SYMBOLS, Style
 from bfinfra.render.summary import DONE, WORDS, advice, sum_of
 from bfinfra.render.values import duration
 
-SPECIAL = re.compile(r"([\\`*\[\]#!|<>~&]|(?<![^\W_])_|_(?![^\W_]))")
-MENTION = "@\u200b"  # a backslash does not prevent a mention, which is searched in the rendered text
+SPECIAL = re.compile(
+    r"([\\`*\[\]#!|<>~&$]|(?<![^\W_])_|_(?![^\W_])"
+    r"|^[-+=]|:(?=//)|(?<=[wW]{3})\.)"
+)
+"""What means something in GitHub's Markdown: anywhere, at the beginning of a list's item, in an address."""
+NUMBER = re.compile(r"^(\d{1,9})([.)])")  # begins a numbered list
+REFERENCE = re.compile(r"@|[#!&](?=\d)|\b[Gg][Hh]-(?=\d)")
+"""A mention tells somebody, a number leaves a note in another issue: @root, #1, !1, &1, GH-1."""
+SPANNED = re.compile(r"(?!.*##)[^`|\s](?:[^`|]*[^`|\s])?")
+APART = "&#8203;"  # a backslash does not prevent a mention, which is searched in the rendered text
 
 
 def plan(found: Plan, style: Style = PLAIN) -> str:
     """A table of the changes; each item's steps and fields folded below; problems and warnings as a list."""
-    rows = [f"| {SYMBOLS[i.action][0]} {i.action} | {code(i.key)} | {_disrupts(i)} |" for i in found.pending]
+    rows = [row(f"{SYMBOLS[i.action][0]} {i.action}", code(i.key), _disrupts(i)) for i in found.pending]
     table = ["| action | resource | disruption |", "| --- | --- | --- |", *rows, ""] if rows else []
     waiting = [item.held for item in found.held if item.held]
     lists = [
@@ -81,15 +89,37 @@ def problems(found: Sequence[Problem]) -> str:
 
 
 def prose(words: object) -> str:
-    """Text escaped for Markdown: it makes no emphasis, link, mention, table cell or HTML."""
-    return SPECIAL.sub(r"\\\1", safe(words)).replace("@", MENTION)
+    """Text escaped for Markdown: it makes no emphasis, list, link, mention, reference, table cell or HTML."""
+    escaped = SPECIAL.sub(r"\\\1", safe(words).strip())
+    return REFERENCE.sub(rf"\g<0>{APART}", NUMBER.sub(r"\1\\\2", escaped))
 
 
 def code(words: object) -> str:
-    """The same as a code span, which may be in a table and may contain backticks."""
-    inner = safe(words).replace("|", "\\|")
-    fence = "`" * (1 + max(map(len, re.findall("`+", inner)), default=0))
-    return f"{fence}{inner}{fence}" if len(fence) == 1 else f"{fence} {inner} {fence}"
+    """The same as code. What a code span can't hold in a table, at its ends or in a CI system's log is
+    written in HTML, where each character has an escape.
+    """
+    inner = safe(words)
+    if SPANNED.fullmatch(inner):
+        return f"`{inner}`"
+    return f"<code>{''.join(map(_entity, inner))}</code>" if inner else ""
+
+
+def row(*cells: object) -> str:
+    """A row of a table; each cell is Markdown."""
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def fenced(lines: str, language: str) -> list[str]:
+    """Safe text of several lines as a block of code, which no line in it ends."""
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", lines)), default=0))
+    return [f"{fence}{language}", lines, fence]
+
+
+def _entity(char: str) -> str:
+    """A comment after an @ keeps GitHub from making it a link."""
+    if not char.isascii() or char.isalnum() or char == " ":
+        return char
+    return f"&#{ord(char)};{'<!-- -->' if char == '@' else ''}"
 
 
 def _disrupts(item: Item) -> str:
@@ -99,10 +129,8 @@ def _disrupts(item: Item) -> str:
 def _row(ended: Ended, steps: int) -> str:
     word = WORDS.get(ended.ending) or DONE[ended.action]
     note = "<br>".join(prose(line) for line in ended.note.splitlines())
-    return (
-        f"| {ENDINGS[ended.ending][0]} {word} | {code(ended.key)} | {duration(ended.seconds)} | {steps} | "
-        f"{note} |"
-    )
+    sign = ENDINGS[ended.ending][0]
+    return row(f"{sign} {word}", code(ended.key), duration(ended.seconds), steps, note)
 
 
 def blind(found: Mapping[str, str]) -> list[str]:
@@ -131,5 +159,4 @@ def listed(title: str, found: Sequence[Problem]) -> list[str]:
 
 def _details(items: Sequence[Item], style: Style) -> list[str]:
     body = "\n\n".join("\n".join(text.item(each, style)) for each in items)
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", body)), default=0))
-    return ["<details><summary>Steps and fields</summary>", "", f"{fence}diff", body, fence, "", "</details>"]
+    return ["<details><summary>Steps and fields</summary>", "", *fenced(body, "diff"), "", "</details>"]

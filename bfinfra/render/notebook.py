@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bfinfra.model.drift import Report
 from bfinfra.model.plan import Plan
-from bfinfra.render import drift, html_page, page, plan_page, text
+from bfinfra.render import drift, html_page, html_text, page, plan_page, text
 
 
 def plan(found: Plan) -> str:
@@ -13,7 +13,7 @@ def plan(found: Plan) -> str:
     table = html_page.table("Changes", "What apply would do", plan_page.PLANNED, rows) if rows else []
     return "\n".join(
         [
-            f"<p>{html_page.text(f'{found.site}: {text.counts(found)}')}</p>",
+            f"<p>{html_text.text(f'{found.site}: {text.counts(found)}')}</p>",
             *table,
             *html_page.unreadable(found.unreadable),
             *html_page.problems("Problems", found.problems),
@@ -25,5 +25,5 @@ def report(found: Report) -> str:
     """Return the drift report as HTML."""
     rows = page.rows(found)
     table = html_page.table("Findings", "What differs, and who changed it", page.HEADS, rows)
-    sentence = f"<p>{html_page.text(f'{found.site}: {drift.total(found)}')}</p>"
+    sentence = f"<p>{html_text.text(f'{found.site}: {drift.total(found)}')}</p>"
     return "\n".join([sentence, *(table if rows else []), *html_page.unreadable(found.unreadable)])

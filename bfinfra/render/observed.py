@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from bfinfra.formats.yaml import dumped
+from bfinfra.formats import yaml
 from bfinfra.model.observed import Observed
 from bfinfra.model.plan import plain
 from bfinfra.model.redact import clean
 from bfinfra.render import data as documents
-from bfinfra.render.safe import safe, width
+from bfinfra.render.safe import quoted, safe, width
 
 HEADS = ("RESOURCE", "STATUS", "WHY")
 
@@ -53,5 +54,13 @@ def data(site: str, found: Sequence[Observed]) -> dict[str, object]:
 
 
 def as_yaml(site: str, found: Sequence[Observed]) -> str:
-    """The same as YAML."""
-    return dumped(clean(data(site, found))).rstrip("\n")
+    """The same as YAML, which `printed` changes only where YAML reads its escapes."""
+    return yaml.dumped(clean(data(site, found)), Dumper=_Dumper).rstrip("\n")
+
+
+class _Dumper(yaml.Dumper):
+    """Writes a text in double quotes where `printed` would change it."""
+
+    def choose_scalar_style(self) -> Any:
+        """How a scalar is quoted."""
+        return '"' if quoted(self.event.value) else super().choose_scalar_style()

@@ -11,7 +11,8 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.render import html_page
 from bfinfra.render.drift import SAYS, total
-from bfinfra.render.html_page import broken, identifier, moment, text
+from bfinfra.render.html_page import identifier, moment
+from bfinfra.render.html_text import broken, text
 from bfinfra.render.style import PLAIN, Style
 from bfinfra.render.topology import Box, Drawing, parts_of
 from bfinfra.render.values import shown

@@ -12,7 +12,8 @@ from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
 from bfinfra.render import html_page, summary
 from bfinfra.render.data import Outcome, steps_run
-from bfinfra.render.html_page import broken, identifier, text
+from bfinfra.render.html_page import identifier
+from bfinfra.render.html_text import broken, text
 from bfinfra.render.style import DISRUPTIONS, ENDINGS, PLAIN, SYMBOLS, Style
 from bfinfra.render.text import QUIET, counts, own, warned
 from bfinfra.render.topology import Box, Drawing, parts_of

@@ -7,15 +7,10 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from bfinfra.formats.visible import escape, is_visible, visible
 from bfinfra.model.redact import redact
 
 LONGEST = 4000  # characters of a foreign text
-BLANK = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
-"""Letters and marks that show nothing (Unicode: Default_Ignorable_Code_Point, and the blank of Braille).
-Python counts them as printable.
-"""
 COLOURS = re.compile(r"(\x1b\[(?:0|[12]|3[1-6])(?:;(?:[12]|3[1-6]))*m|\t)")
 """The colours of render/style.py, and tabs: all that `printed` leaves as it is."""
 COMMAND = re.compile(
@@ -32,7 +27,7 @@ no width.
 def safe(text: object, limit: int = LONGEST) -> str:
     """One line without terminal control; cut with `…` after `limit` characters."""
     full = redact(str(text))
-    shown = visible(full[:limit])
+    shown = visible(full[:limit].replace("\t", " "))
     return shown + "…" if len(full) > limit else shown
 
 
@@ -48,16 +43,17 @@ def printed(text: str) -> str:
     A hidden character becomes its escape, as does the first one of a command: `\x23#vso[`. These are the
     escapes of YAML's double quotes, too; `quoted` tells which of its values need them.
     """
-    shown = "\n".join(
-        line if line.isprintable() and not BLANK.search(line) else _coloured(line)
-        for line in redact(text).split("\n")
-    )
-    return COMMAND.sub(_escaped, shown) if "##" in shown or "::" in shown else shown
+    return _inert(redact(text))
 
 
 def quoted(value: str) -> bool:
     """Whether a value in YAML needs double quotes, so that `printed` does not change it."""
-    return printed(value) != value
+    return _inert(value) != value
+
+
+def _inert(text: str) -> str:
+    shown = "\n".join(line if is_visible(line) else _coloured(line) for line in text.split("\n"))
+    return COMMAND.sub(_escaped, shown) if "##" in shown or "::" in shown else shown
 
 
 def width(text: str) -> int:
@@ -67,29 +63,6 @@ def width(text: str) -> int:
     )
 
 
-def visible(line: str) -> str:
-    """A line in which hidden characters are escaped."""
-    if line.isprintable() and (line.isascii() or not BLANK.search(line)):
-        return line
-    return "".join(map(_visible, line))
-
-
-def _visible(char: str) -> str:
-    """Hidden are control, format (bidirectional overrides too), surrogate, private and unassigned characters,
-    and unusual blanks.
-    """
-    if char == "\t":
-        return " "
-    shown = char.isprintable() and not BLANK.match(char)
-    return char if shown else _escape(char)
-
-
-def _escape(char: str) -> str:
-    if " " < char <= "~":
-        return f"\\x{ord(char):02x}"
-    return char.encode("unicode_escape", "surrogatepass").decode()
-
-
 def _coloured(line: str) -> str:
     return "".join(
         piece if number % 2 else visible(piece) for number, piece in enumerate(COLOURS.split(line))
@@ -97,4 +70,4 @@ def _coloured(line: str) -> str:
 
 
 def _escaped(found: re.Match[str]) -> str:
-    return (found["before"] or "") + _escape(found[0][-1])
+    return (found["before"] or "") + escape(found[0][-1])

@@ -12,6 +12,7 @@ from bfinfra.formats.yaml import Dumper, comment
 from bfinfra.model.errors import Place
 from bfinfra.model.yaml import Node, compose
 from bfinfra.render.data import document
+from bfinfra.render.safe import quoted
 
 TEXT, NOTHING = "tag:yaml.org,2002:str", "tag:yaml.org,2002:null"
 WIDEST = 1 << 30  # columns; one line for each value leaves a place for its origin
@@ -53,7 +54,8 @@ def _node(node: Node) -> yaml.Node:
     if node.value is None:
         return yaml.ScalarNode(NOTHING, "")
     tag = _tag(node.value) if node.plainly else TEXT
-    return yaml.ScalarNode(tag, node.value, style="|" if "\n" in node.value else None)
+    style = '"' if quoted(node.value) else "|" if "\n" in node.value else None
+    return yaml.ScalarNode(TEXT if style == '"' else tag, node.value, style=style)
 
 
 def _tag(plainly: str) -> str:

@@ -4,13 +4,13 @@ drift marked by sign, word and colour.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bfinfra.model.order import Before
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
+from bfinfra.render.html_text import text
 from bfinfra.render.safe import safe
 
 WIDTH, GAP, ROW, PART = (
@@ -159,17 +159,17 @@ def _edges(
 
 def _box(x: int, y: int, box: Box) -> str:
     inside = f", holds {', '.join(box.parts)}" if box.parts else ""
-    name = html.escape(safe(f"{box.key}{': ' if box.words else ''}{box.words}{inside}"))
+    name = text(f"{box.key}{': ' if box.words else ''}{box.words}{inside}")
     lines = [
         f'<rect width="{WIDTH}" height="{box.height}" rx="6"/>',
         f'<text x="10" y="17" class="kind">{_text(box.key.kind)}</text>',
         f'<text x="10" y="35" class="name">{_text(box.key.name)}</text>',
-        *([f'<text x="{WIDTH - 16}" y="20" class="sign">{html.escape(box.sign)}</text>'] if box.sign else []),
+        *([f'<text x="{WIDTH - 16}" y="20" class="sign">{text(box.sign)}</text>'] if box.sign else []),
         *(
             (
                 f'<rect class="part" x="{10 + (n % PARTS_IN_LINE) * 32}" '
                 f'y="{HEAD + (n // PARTS_IN_LINE) * PART - 4}" width="26" height="12" '
-                f'rx="2"><title>{html.escape(safe(part))}</title></rect>'
+                f'rx="2"><title>{text(part)}</title></rect>'
             )
             for n, part in enumerate(box.parts)
         ),
@@ -178,7 +178,7 @@ def _box(x: int, y: int, box: Box) -> str:
     classes = f"box {box.cause}".strip()
     if box.link:
         return (
-            f'<g role="listitem" transform="translate({x} {y})"><a href="#{html.escape(box.link)}" '
+            f'<g role="listitem" transform="translate({x} {y})"><a href="#{text(box.link)}" '
             f'class="{classes}" aria-label="{name}">{body}</a></g>'
         )
     return (
@@ -189,6 +189,4 @@ def _box(x: int, y: int, box: Box) -> str:
 
 def _text(words: str) -> str:
     plain = safe(words)
-    return html.escape(
-        plain if len(plain) <= LONGEST else f"{plain[: LONGEST // 2]}…{plain[1 - LONGEST // 2 :]}"
-    )
+    return text(plain if len(plain) <= LONGEST else f"{plain[: LONGEST // 2]}…{plain[1 - LONGEST // 2 :]}")

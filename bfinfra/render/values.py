@@ -9,7 +9,6 @@ from collections.abc import Mapping
 
 from bfinfra.model.compare import Unknown
 from bfinfra.model.plan import plain
-from bfinfra.model.redact import redact
 from bfinfra.model.secret import Secret
 from bfinfra.model.units import BINARY, bytes_text
 from bfinfra.render.safe import safe
@@ -48,7 +47,7 @@ def _shown(value: object, unit: str) -> str:
 
 def _text(value: str) -> str:
     bare = BARE.fullmatch(value) and value not in WORDS and not value.replace(".", "", 1).isdigit()
-    return redact(value) if bare else safe(json.dumps(value, ensure_ascii=False))
+    return safe(value if bare else json.dumps(value, ensure_ascii=False))
 
 
 def quantity(number: float, unit: str = "") -> str:

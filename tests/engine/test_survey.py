@@ -79,6 +79,6 @@ def test_a_lack_of_memory_is_not_blamed_on_a_server(monkeypatch):
 
     for each in (Box, Lid):
         monkeypatch.setattr(each, "observe", observe)
-    with pytest.raises(BfinfraError, match="not enough memory to work on (box|lid)") as caught:
+    with pytest.raises(BfinfraError, match=r"not enough memory to work on (box|lid)") as caught:
         survey(ToyWorld().kinds(), {}, QUICK)
     assert not isinstance(caught.value, Malformed)

@@ -7,20 +7,14 @@ from __future__ import annotations
 import io
 import json
 import sys
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from bad_input.nasty import ESCAPES, acts
-from render_samples import Create, Destroy, Outcome, Reboot
+from hostile_samples import samples
 
 from bfinfra.cli import ask
-from bfinfra.model.compare import Change, Unknown
-from bfinfra.model.drift import Cause, Drifted, Report
-from bfinfra.model.errors import BfinfraError, Place, Problem, Warned
-from bfinfra.model.events import Ended, Ending, Progressed, Settling, Started, StepBegun, StepEnded
-from bfinfra.model.kind import Done
-from bfinfra.model.plan import Action, Item, Plan
+from bfinfra.model.compare import Unknown
+from bfinfra.model.errors import BfinfraError, Warned
 from bfinfra.model.refs import Key
 from bfinfra.render import data, drift, graph, history, lines, markdown, ova, problems, summary, text
 from bfinfra.render.live import Board
@@ -28,135 +22,10 @@ from bfinfra.render.safe import LONGEST, safe
 from bfinfra.render.style import Style
 
 WORDS = "a{}b".format("".join(ESCAPES))
-KEY, OTHER = Key("box", WORDS), Key("box", "b" + WORDS)
-PROBLEM = Problem(WORDS, Place(Path(f"/{WORDS}"), 1, 2, WORDS), WORDS, WORDS)
-ITEM = Item(
-    KEY,
-    Action.DELETE,
-    (
-        Destroy(
-            name=WORDS, changes=(Change(WORDS, WORDS, [WORDS, {WORDS: WORDS}, None, Unknown(OTHER, WORDS)]),)
-        ),
-        Create(name=WORDS, cluster=WORDS),
-        Reboot(host=WORDS),
-    ),
-    (OTHER,),
-    contents=(WORDS,),
-    because={OTHER: WORDS},
-)
-PLAN = Plan(
-    WORDS,
-    (ITEM, replace(ITEM, key=OTHER, action=Action.UPDATE)),
-    (PROBLEM, replace(PROBLEM, where=WORDS)),
-    {WORDS: WORDS},
-    (Warned(PROBLEM),),
-)
-EVENTS = [
-    Started(at=0, key=KEY, action=Action.CREATE),
-    StepBegun(at=1, key=KEY, title=WORDS, number=1),
-    Progressed(at=12, key=KEY, progress=Done(WORDS, 5, 9)),
-    Settling(at=13, key=KEY, why=WORDS),
-    Progressed(at=30, key=KEY, progress=Done(WORDS, 6, 9)),
-    StepEnded(at=31, key=KEY, title=WORDS, number=1, seconds=1, problem=PROBLEM, again=True),
-    Ended(
-        at=32,
-        key=KEY,
-        action=Action.CREATE,
-        ending=Ending.FAILED,
-        seconds=1,
-        note=f"{WORDS}\n{WORDS}",
-        problem=PROBLEM,
-    ),
-]
-OUTCOME = Outcome(PLAN, {KEY: EVENTS[-1], OTHER: replace(EVENTS[-1], key=OTHER, ending=Ending.DONE)})
-REPORT = Report(
-    WORDS,
-    (
-        Drifted(
-            key=KEY,
-            cause=Cause.DRIFT,
-            field=WORDS,
-            applied=WORDS,
-            now=[WORDS, {WORDS: WORDS}],
-            wanted=WORDS,
-            by=WORDS,
-            at=1.0,
-            since=2.0,
-        ),
-        Drifted(
-            key=OTHER,
-            cause=Cause.CONFLICT,
-            field=WORDS,
-            applied=WORDS,
-            now=WORDS,
-            wanted=WORDS,
-            ignored=WORDS,
-        ),
-        Drifted(key=OTHER, cause=Cause.UNMARKED, why=WORDS),
-    ),
-    1,
-    (PROBLEM,),
-    {WORDS: WORDS},
-    (Warned(PROBLEM),),
-    (WORDS,),
-    frozenset({f"{KEY} {WORDS} drift"}),
-    (WORDS,),
-)
-JOURNAL = [
-    {"run": WORDS, "event": "StepBegun", "key": WORDS, "title": WORDS, "at": 1},
-    {
-        "run": WORDS,
-        "event": "StepEnded",
-        "key": WORDS,
-        "title": WORDS,
-        "number": 2,
-        "problem": {"what": WORDS},
-    },
-    {
-        "run": WORDS,
-        "event": "Ended",
-        "key": WORDS,
-        "ending": WORDS,
-        "action": WORDS,
-        "problem": {"what": WORDS},
-    },
-]
-FOUND = {
-    "file": WORDS,
-    "size": 1,
-    "product": {"name": WORDS, "vendor": WORDS, "version": WORDS, "full_version": WORDS},
-    "licences": [WORDS],
-    "members": [],
-    "hardware": {"cpus": 8, "memory": 1, "version": WORDS, "firmware": WORDS, "adapters": [WORDS]},
-    "properties": [
-        {
-            "key": WORDS,
-            "type": WORDS,
-            "required": True,
-            "user_configurable": False,
-            "password": False,
-            "default": WORDS,
-            "label": WORDS,
-            "description": WORDS,
-            "category": WORDS,
-            "qualifiers": WORDS,
-        }
-    ],
-    "networks": [{"name": WORDS, "description": WORDS}],
-    "disks": [{"id": WORDS, "href": WORDS, "size": 1, "capacity": 1, "format": WORDS}],
-    "deployment_options": [{"id": WORDS, "label": WORDS, "default": False}],
-    "manifest": {"state": "present", "algorithms": [WORDS], "files": 1},
-    "signature": {
-        "algorithm": WORDS,
-        "subject": WORDS,
-        "issuer": WORDS,
-        "not_before": "2020-01-01T00:00:00+00:00",
-        "not_after": "2021-01-01T00:00:00+00:00",
-        "sha256": "ab",
-        "own": True,
-        "expired": True,
-    },
-}
+SHOWN = samples(WORDS, [WORDS, {WORDS: WORDS}, None, Unknown(Key("box", WORDS), WORDS)])
+KEY, OTHER, PROBLEM, PLAN, EVENTS, OUTCOME, REPORT, JOURNAL, FOUND = (
+    SHOWN.key, SHOWN.other, SHOWN.problem, SHOWN.plan, SHOWN.events, SHOWN.outcome, SHOWN.report, SHOWN.journal, SHOWN.ova,
+)  # fmt: skip
 LOUD = Style(verbose=True)
 BEFORE = {KEY: {}, OTHER: {KEY: WORDS}}
 
@@ -176,7 +45,7 @@ BEFORE = {KEY: {}, OTHER: {KEY: WORDS}}
         lambda: graph.dot(BEFORE, WORDS),
         lambda: history.history(JOURNAL, LOUD),
         lambda: ova.text(FOUND),
-        lambda: ask._what(ITEM),
+        lambda: ask._what(PLAN.items[0]),
         lambda: ask._what(PLAN.items[1]),
     ],
 )

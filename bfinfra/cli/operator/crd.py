@@ -19,7 +19,7 @@ def run(_: argparse.Namespace) -> int:
     """Print the definition; returns 0."""
     from bfinfra.render.schedule import manifest
 
-    output.document(manifest([site_definition()]))
+    output.exact(manifest([site_definition()]))
     return 0
 
 

@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
         "properties"
     ]["site"]
     name = called(loaded.name)
-    output.document(
+    output.exact(
         manifest(
             manifests(
                 name,

@@ -26,5 +26,5 @@ def run(args: argparse.Namespace) -> int:
     site, _ = context.load(args)
     no_keyring(site)
     with written("a crontab"):
-        output.document(cron(check_of(args, site)))
+        output.exact(cron(check_of(args, site)))
     return 0

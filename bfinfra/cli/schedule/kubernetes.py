@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     made = render.kubernetes(
         check, args.image, given.files, secrets, namespace=args.namespace or "", claim=args.claim or ""
     )
-    output.document(render.manifest([*made, *_rights(args, site, check)] if args.in_cluster else made))
+    output.exact(render.manifest([*made, *_rights(args, site, check)] if args.in_cluster else made))
     if given.left:
         Screen.of(args).say(*given.words())
     if check.env or secrets:

@@ -53,5 +53,5 @@ def run(args: argparse.Namespace) -> int:
             f"next: systemctl daemon-reload && {line(('systemctl', 'enable', '--now', list(units)[-1]))}",
         )
     else:
-        output.document("\n".join(f"{comment(name)}\n{text}" for name, text in units.items()), end="")
+        output.exact("\n".join(f"{comment(name)}\n{text}" for name, text in units.items()), end="")
     return 0

@@ -29,6 +29,10 @@ FUZZED = (
     ("broken OVAs through `ova inspect`, one in three verified whole", hostile.ovas, 1_500, 100),
     ("broken token archives through `plan`", hostile.tokens, 1_000, 60),
     ("changed kubeconfigs, manifests, certificates and saved plans", hostile.files_of_others, 2_000, 60),
+    ("broken archives of charts through their reader", hostile.charts, 1_500, 60),
+    ("broken archives of images through their reader", hostile.images, 1_000, 60),
+    ("broken zips of vCenter's authorities through their reader", hostile.certificates, 1_000, 60),
+    ("packed bodies of HTTP answers through the transport", hostile.packed_answers, 2_000, 60),
 )
 
 
