@@ -50,9 +50,12 @@ def answer(password: Secret, field: str) -> bytes:
     """The password as the line that a program reads. `field`: of the machine, for messages. Raises
     BfinfraError for one that is not one line, or too long.
     """
-    line = os.fsencode(password.reveal())
+    try:
+        line = os.fsencode(password.reveal())
+    except UnicodeEncodeError:
+        line = b"\0"
     if any(each in line for each in (b"\n", b"\r", b"\0")):
-        why = "it is not one line"
+        why = "it is not one line of text"
     elif len(line) > ANSWER:
         why = f"it has more than {ANSWER} bytes"
     else:
