@@ -268,7 +268,7 @@ def author(
         name: {"cluster": "here", "labels": {"team": "a"}, **({"protect": True} if protect else {})}
         for name in names
     }
-    (desk.folder / "here.kubeconfig").write_text(desk.peers.kubeconfig.read_text())
+    (desk.folder / "here.kubeconfig").write_text(desk.peers.kubectl("config", "view", "--flatten", "--raw"))
     (desk.folder / "poc.yaml").write_text(
         yaml.safe_dump(
             {
@@ -500,7 +500,7 @@ def test_its_account_may_do_what_it_does_and_no_more(desk: Desk) -> None:
 
 @pytest.mark.thorough
 def test_the_pages_commands_write_a_site_wait_for_it_and_approve_its_plan(desk: Desk) -> None:
-    (desk.folder / "here.kubeconfig").write_text(desk.peers.kubeconfig.read_text())
+    (desk.folder / "here.kubeconfig").write_text(desk.peers.kubectl("config", "view", "--flatten", "--raw"))
     cluster = {"here": {"kubeconfig": {"file": "here.kubeconfig"}}}
     for names in (("a", "b"), ("a",)):
         spaces = {f"{desk.space}-{name}": {"cluster": "here"} for name in names}
