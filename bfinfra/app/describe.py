@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bfinfra.app import wiring
 from bfinfra.app.context import LIVE, RunContext
 from bfinfra.app.plan import plan
+from bfinfra.formats.shell import word
 from bfinfra.kinds import kind as kind_named
 from bfinfra.kinds import names as kind_names
 from bfinfra.kinds import spec as spec_of
@@ -70,7 +71,7 @@ def describe_one(site: Site, key: Key, *, context: RunContext = LIVE) -> Written
             Problem(
                 f"the site describes {key} already",
                 site.place(key) or "",
-                next=f"adopt it with: bfinfra adopt SITE {key}",
+                next=f"adopt it with: bfinfra adopt SITE {word(key)}",
             )
         )
     found = describe(site, only=frozenset({key.kind}), context=context)
@@ -86,7 +87,7 @@ def describe_one(site: Site, key: Key, *, context: RunContext = LIVE) -> Written
             f"there is no {key}",
             why="no object has its name",
             next=nearest(key.name, there)
-            or f"list the objects with: bfinfra init --from VCENTER --kind {key.kind}",
+            or f"list the objects with: bfinfra init --from VCENTER --kind {word(key.kind)}",
         )
     )
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from bfinfra.app.saved_files import changed, contents, folder_of, relative
 from bfinfra.app.saved_plan import plan_of
+from bfinfra.formats.shell import word
 from bfinfra.model.errors import BfinfraError, Diverged, Problem
 from bfinfra.model.files import PRIVATE, write_named
 from bfinfra.model.plan import Plan, agrees
@@ -144,7 +145,7 @@ class SavedPlan:
                     "the site's folder is not here",
                     str(base),
                     "" if folder else "the plan was made there",
-                    f"name it: bfinfra apply {self.path} --site FOLDER",
+                    f"name it: bfinfra apply {word(self.path)} --site FOLDER",
                 )
             )
         if problems := [changed(base / name, name) for name in self.files if not (base / name).is_file()]:

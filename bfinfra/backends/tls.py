@@ -14,6 +14,7 @@ from pathlib import Path
 
 import truststore
 
+from bfinfra.formats.shell import word
 from bfinfra.model.errors import Untrusted
 from bfinfra.model.files import PRIVATE, write_whole
 from bfinfra.model.sources import small
@@ -127,7 +128,7 @@ def check_pin(shown: bytes | None, pin: str, server: str) -> None:
             why=f"it shows SHA-256 {colons(found)}, the site pins {colons(pin)}",
             next="if it was renewed, compare the fingerprint on the server itself, then write it as trust: "
             f"{{sha256: …}}; "
-            f"bfinfra trust {server} shows the certificate",
+            f"bfinfra trust {word(server)} shows the certificate",
         )
 
 
@@ -152,7 +153,7 @@ def refused(error: ssl.SSLCertVerificationError, address: tuple[str, int], serve
                 "and write it as trust: {sha256: …}; "
             )
         )
-        + f"bfinfra trust {server} shows the certificate",
+        + f"bfinfra trust {word(server)} shows the certificate",
     )
 
 

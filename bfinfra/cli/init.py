@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bfinfra.cli import arguments, context
+from bfinfra.formats.shell import word
 
 if TYPE_CHECKING:
     import argparse
@@ -141,7 +142,9 @@ def _described(args: argparse.Namespace, name: str) -> Initial:
     try:
         return init.described(site, settings, only=frozenset(args.kind), context=run_context)
     except Untrusted as error:
-        then = f"bfinfra trust {settings['server']} shows it: compare, then add --trust with its SHA-256"
+        then = (
+            f"bfinfra trust {word(settings['server'])} shows it: compare, then add --trust with its SHA-256"
+        )
         raise _advised(error, then) from None
     except Denied as error:
         raise _advised(error, "check --user, and the password") from None

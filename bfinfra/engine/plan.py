@@ -11,6 +11,7 @@ from bfinfra.engine.applied import as_applied
 from bfinfra.engine.known import Known
 from bfinfra.engine.observe import Kinds, ObservedState
 from bfinfra.engine.provider_errors import provider_errors
+from bfinfra.formats.shell import word
 from bfinfra.model.awaited import Awaited
 from bfinfra.model.compare import differences
 from bfinfra.model.conflict import Conflict
@@ -218,7 +219,7 @@ def _check_owner(key: Key, spec: object, state: State, desired: DesiredState) ->
             state.copy,
             why="somebody copied it with its mark; bfinfra never changes an object that it did not make",
             next=(
-                f"adopt the copy with: bfinfra adopt SITE {key}; or delete the copy, or its mark, to "
+                f"adopt the copy with: bfinfra adopt SITE {word(key)}; or delete the copy, or its mark, to "
                 f"have {key} made anew"
             ),
         )
@@ -226,7 +227,7 @@ def _check_owner(key: Key, spec: object, state: State, desired: DesiredState) ->
         raise Refusal(
             "it exists already, and bfinfra did not make it",
             why="bfinfra never changes an object without its mark",
-            next=f"choose another name, or adopt it with: bfinfra adopt SITE {key}",
+            next=f"choose another name, or adopt it with: bfinfra adopt SITE {word(key)}",
         )
     if mark is not None and spec is not None and mark.owner != (desired.site, str(key)):
         raise Refusal(

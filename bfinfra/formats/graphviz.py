@@ -23,8 +23,12 @@ def digraph(
 
 
 def quoted(text: object) -> str:
-    r"""A node or a label: one visible line. Backslashes are doubled: `\N` in a label is the node's name."""
-    return '"' + visible(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
+    r"""A node or a label: one visible line. Backslashes are doubled: `\N` in a label is the node's name. A
+    `%` at the beginning is escaped: Graphviz gives such a node a name of its own.
+    """
+    plain = visible(text)
+    plain = f"\\x25{plain[1:]}" if plain.startswith("%") else plain
+    return '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _attributes(given: Attributes) -> str:

@@ -9,6 +9,7 @@ from bfinfra.formats import Unwritable, encoded
 from bfinfra.formats.visible import visible
 
 PLAIN = re.compile(r"[A-Za-z0-9_./:=+@,-]+")
+PROGRAM = re.compile(r"/[^\"'$\\]+")
 USER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,30}|[0-9]{1,10}")
 ESCAPES = {'"': '\\"', "\\": "\\\\", "$": "$$", "%": "%%"}
 Settings = Sequence[tuple[str, str]]
@@ -47,8 +48,10 @@ def command(argv: Iterable[object]) -> str:
     Unwritable.
     """
     program, *arguments = map(str, argv)
-    if not program.startswith("/"):
-        raise Unwritable("is no absolute path: what begins with -, +, ! or @ means something to systemd")
+    if not PROGRAM.fullmatch(program) or not program.isprintable():
+        raise Unwritable(
+            "is no program that systemd takes: an absolute path without quotes, $ and backslashes"
+        )
     return " ".join(map(word, (program, *arguments)))
 
 

@@ -40,7 +40,7 @@ class Readable:
     def choose_scalar_style(self) -> Any:
         """Double quotes where a reader might see something else, or a person nothing."""
         text = self.event.value
-        if not text.replace("\n", "").isprintable() or (self.flow_level and text.startswith("?")):
+        if not text.replace("\n", "").isprintable() or (self.flow_level and text[:1] in ("?", ":")):
             return '"'
         style = super().choose_scalar_style()  # type: ignore[misc]  # an emitter's
         plain = not style and self.event.implicit[1] and self.quotes_lookalikes

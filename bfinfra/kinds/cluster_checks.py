@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from bfinfra.formats.shell import word
 from bfinfra.kinds.server_checks import Check, skew
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.finding import Blocked, Finding, Health, bad, good, warning
@@ -95,7 +96,7 @@ def _clock(context: CheckContext, key: Key, cluster: ClusterClient) -> Iterator[
 
 
 def _rights(context: CheckContext, given: str, key: Key, cluster: ClusterClient) -> Iterator[Finding]:
-    how = f"an administrator gives them {given.format(key=key)}"
+    how = f"an administrator gives them {given.format(key=word(key))}"
     asked, lacking = 0, []
     for api, verbs in context.rights.apis.items():
         for verb in verbs if api.cluster == key else ():

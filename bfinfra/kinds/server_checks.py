@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from bfinfra.formats.shell import word
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.finding import Finding, bad, good, warning
 from bfinfra.model.trust import Server, Trust
@@ -90,7 +91,7 @@ def _judged(about: str, found: Shown, trust: Trust, context: CheckContext) -> Fi
             about,
             "its certificate is not trusted",
             f"{found.objection}; it shows SHA-256 {found.sha256}",
-            f"compare it, then: bfinfra trust {found.server}",
+            f"compare it, then: bfinfra trust {word(found.server)}",
         )
     if found.not_after < context.now() and not trust.sha256:
         return bad(about, f"its certificate ended on {until}", next="renew it on the server")

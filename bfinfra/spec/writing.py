@@ -117,7 +117,7 @@ def _inserted(text: str, kind: str, name: str, fields: Fields, fill_in: FillIn) 
     if there is None:
         at = document.lc.key(kind)[0] + 1
         return "".join([*lines[:at], *_body(new, 2), *lines[at:]])
-    if not isinstance(there, CommentedMap) or there.fa.flow_style():
+    if not isinstance(there, CommentedMap) or not there or there.fa.flow_style():
         raise BfinfraError(
             Problem(
                 f"{kind} is written on one line",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 MEANINGS = (
@@ -147,5 +147,6 @@ tried = settings(
     derandomize="BFINFRA_EXAMPLES" not in os.environ,
     deadline=None,
     database=None,
+    phases=(Phase.explicit, Phase.generate),  # a failure needs no hour of shrinking
     suppress_health_check=[HealthCheck.filter_too_much],
 )

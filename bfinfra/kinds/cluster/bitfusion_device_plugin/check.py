@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bfinfra.formats.shell import word
 from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import shown
 from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Spec
 from bfinfra.kinds.cluster.bitfusion_device_plugin.state import NamespaceFacts
@@ -99,7 +100,7 @@ def _shown(spec: Spec, context: PlanContext, namespace_facts: NamespaceFacts) ->
                 f"the namespace {real} can't be selected",
                 field=field,
                 why=f"it has no label {NAMED}, which Kubernetes sets only from 1.21 on",
-                next=f"kubectl label namespace {real} {NAMED}={real}",
+                next=f"kubectl label namespace {word(real)} {word(f'{NAMED}={real}')}",
             )
     own_spaces = [
         real_name(getattr(spec, field), spec.cluster, context.needs.get(field))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from bfinfra.formats.shell import word
 from bfinfra.kinds.cluster.base.rendered.steps import Fields
 from bfinfra.kinds.cluster.gpu_operator.spec import Spec
 from bfinfra.kinds.cluster.gpu_operator.state import BUSY, GpuState, Node, Note, Parts, User
@@ -228,7 +229,7 @@ def divided(node: Node, wanted: str, namespace: str) -> Readiness:
     if done(node, wanted):
         return READY
     if node.progress == "failed" and not (node.note and node.note.again == uid):
-        see = f"kubectl logs -n {namespace} {name}" if name else "its MIG manager has no pod"
+        see = f"kubectl logs -n {word(namespace)} {word(name)}" if name else "its MIG manager has no pod"
         return failed(
             f"the MIG manager could not divide the GPUs of {node.name} as {wanted} ({see}); the node stays "
             "cordoned; correct the cause or write another layout"

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bfinfra.backends.words import safe
+from bfinfra.formats.shell import word
 from bfinfra.kinds.capabilities import NVIDIA
 from bfinfra.kinds.cluster.gpu_operator import drivers, layouts
 from bfinfra.kinds.cluster.gpu_operator.decide import MAIN
@@ -103,7 +104,7 @@ def without_slices(key: Key, spec: Spec, state: GpuState) -> Iterator[Conflict]:
             Spot(key, "allocate"),
             f"GPUs can't be claimed, as their nodes have no ResourceSlice of them: {few(bare, SHOWN)}",
             why="the DRA driver's pod publishes it while it runs",
-            next=f"see its pods: kubectl get pods -n {state.namespace} -l {PLUGIN}",
+            next=f"see its pods: kubectl get pods -n {word(state.namespace)} -l {PLUGIN}",
             stops=False,
         )
 

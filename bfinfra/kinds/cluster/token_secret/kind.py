@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from bfinfra.backends.bitfusion import Token, read_token
 from bfinfra.backends.kubernetes.marks import mark_of, notes
+from bfinfra.formats.shell import word
 from bfinfra.kinds.cluster.base.objects import Object
 from bfinfra.kinds.cluster.base.replicated_secret import decide
 from bfinfra.kinds.cluster.base.replicated_secret.decide import Write
@@ -127,7 +128,7 @@ class TokenSecret(ReplicatedSecret[Spec, State]):
                     Spot(key, "token"),
                     f"there are copies of the earlier token in {few(spaces, SHOWN)} of {spec.cluster}",
                     why="the device plug-in's webhook makes them, and never refreshes them",
-                    next=f"bfinfra token rotate SITE {spec.token}",
+                    next=f"bfinfra token rotate SITE {word(spec.token)}",
                     stops=False,
                 )
 

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bfinfra.formats import systemd
 from bfinfra.kinds.machine.base import OnMachines, check_owner, while_away
 from bfinfra.kinds.machine.flexdirect_host.spec import PACKAGED, Scheduler, Spec, form
 from bfinfra.kinds.machine.flexdirect_host.state import FlexDirectHostFacts, Installed, State
@@ -98,7 +99,7 @@ def unit_text(scheduler: Scheduler | None) -> str:
     return (
         "# Written by bfinfra: change the site, not this file.\n[Unit]\nDescription=FlexDirect resource "
         "scheduler\nAfter=network-online.target\nWants=network-online.target\n\n"
-        f"[Service]\nExecStart={' '.join(words)}"
+        f"[Service]\nExecStart={systemd.command(words)}"
         "\nRestart=on-failure\nRestartSec=5\n\n[Install]\nWantedBy=multi-user.target\n"
     )
 
