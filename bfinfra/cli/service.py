@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bfinfra.app.listener import Listener
-from bfinfra.render.safe import safe
+from bfinfra.formats.visible import visible
+from bfinfra.model.redact import redact
 
 if TYPE_CHECKING:
     from bfinfra.app.sight import Sight
@@ -42,11 +43,12 @@ class Service(Listener):
         found = sight.report
         status = f"{len(found.alarming)} drifted" if found.alarming else "no drift"
         blind = len(found.unreadable) + len(found.problems)
-        self._say("READY=1", f"STATUS={status}{f'; {blind} can not be read' if blind else ''}")
+        status += f"; {blind} can not be read" if blind else ""
+        self._say("READY=1", f"STATUS={visible(status)}")
 
     def interrupted(self, why: str, blind: float) -> None:
         """Report that servers are not followed, and that it still works."""
-        self._say(f"STATUS=changes are not followed: {' '.join(why.split())}")
+        self._say(f"STATUS=changes are not followed: {visible(redact(' '.join(why.split())))}")
 
     def turned(self, changes: int) -> None:
         """A sign of life."""
@@ -66,4 +68,4 @@ class Service(Listener):
     def _say(self, *lines: str) -> None:
         """What systemd does not take is lost, as in systemd's own library."""
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
-            line.sendto("\n".join(map(safe, lines)).encode(), self._address)
+            line.sendto("\n".join(lines).encode(), self._address)

@@ -4,7 +4,6 @@ and disappear with bfinfra, however it ends.
 
 from __future__ import annotations
 
-import shlex
 import socket
 import subprocess
 import threading
@@ -15,6 +14,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization as form
 
 from bfinfra.backends.ansible import programs
+from bfinfra.formats import shell
 from bfinfra.model import subprocesses
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.files import PRIVATE, write_whole
@@ -67,7 +67,7 @@ class Agent:
                 raise BfinfraError(
                     Problem(
                         "ssh-agent did not start",
-                        next=f"run it by hand: {shlex.join(('ssh-agent', '-a', str(self.socket), 'true'))}",
+                        next=f"run it by hand: {shell.line(('ssh-agent', '-a', str(self.socket), 'true'))}",
                     )
                 )
             time.sleep(0.002)
