@@ -52,15 +52,18 @@ class Screen:
         markdown: Callable[[Style], str] | None = None,
         lines: Callable[[], Iterable[Mapping[str, Any]]] | None = None,
     ) -> None:
-        """Print a value in the chosen form. A value without lines of its own is one line."""
+        """Print a value in the chosen form. A value without lines of its own is one line; without Markdown of
+        its own it is a block of code.
+        """
         if self.output in ("json", "jsonl"):
             from bfinfra.render import data as documents
 
             listed = lines() if lines and self.output == "jsonl" else [data()]
             for each in listed:
                 output.exact(documents.text(each) if self.output == "json" else documents.line(each))
-        elif self.output == "markdown" and markdown:
-            output.text(markdown(Style(False, self.verbose, unit)), end="")
+        elif self.output == "markdown":
+            style = Style(False, self.verbose, unit)
+            output.text(markdown(style) if markdown else _as_code(text(style)), end="")
         else:
             output.text(text(self.style(sys.stdout)))
 
@@ -173,6 +176,12 @@ def all_of() -> Iterator[Attempt]:
     yield attempt
     if problems:
         raise BfinfraError(*problems)
+
+
+def _as_code(text: str) -> str:
+    from bfinfra.render.markdown import fenced
+
+    return "\n".join(fenced(text, "text")) + "\n"
 
 
 def drawn(site: Site, made: Callable[[Before, Style], str]) -> str:

@@ -46,7 +46,7 @@ class _AsWritten(Dumper):
 def _node(node: Node) -> yaml.Node:
     """The node for PyYAML. Text without quotes stays without quotes."""
     if isinstance(node.value, dict):
-        pairs = [(yaml.ScalarNode(TEXT, name), _node(entry.node)) for name, entry in node.value.items()]
+        pairs = [(_text(name), _node(entry.node)) for name, entry in node.value.items()]
         return yaml.MappingNode("tag:yaml.org,2002:map", pairs, flow_style=not pairs)
     if isinstance(node.value, list):
         items = [_node(each) for each in node.value]
@@ -54,8 +54,13 @@ def _node(node: Node) -> yaml.Node:
     if node.value is None:
         return yaml.ScalarNode(NOTHING, "")
     tag = _tag(node.value) if node.plainly else TEXT
-    style = '"' if quoted(node.value) else "|" if "\n" in node.value else None
-    return yaml.ScalarNode(TEXT if style == '"' else tag, node.value, style=style)
+    return _text(node.value, tag)
+
+
+def _text(value: str, tag: str = TEXT) -> yaml.ScalarNode:
+    """Double quotes only where `printed` would change it otherwise."""
+    style = '"' if quoted(value) else "|" if "\n" in value else None
+    return yaml.ScalarNode(TEXT if style == '"' else tag, value, style=style)
 
 
 def _tag(plainly: str) -> str:

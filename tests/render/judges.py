@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ GITLAB = re.compile(r"section_(start|end):\d+:[a-zA-Z0-9_.-]+(\[[^\]]*\])?\r\x1b
 """lib/gitlab/regex.rb: logs_section_prefix_regex, _options_regex, _suffix_regex."""
 
 
+@functools.lru_cache(maxsize=64)  # each document is compared with the same plain one
 def html(text: str) -> list[Part]:
     """What a browser makes of a page: tags with attributes and texts, in their order."""
     found: list[Part] = []
@@ -43,6 +45,7 @@ def html(text: str) -> list[Part]:
     return [each for each in found if each[0] or str(each[1][0][1]).strip()]
 
 
+@functools.lru_cache(maxsize=64)
 def markdown(text: str) -> list[Part]:
     """What GitHub makes of Markdown: its own parser, and of the result what a browser does. Comments, which it
     removes, are left out; so is the space that breaks mentions.
