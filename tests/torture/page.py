@@ -16,6 +16,21 @@ from torture.counting import Count
 import bfinfra
 
 PAGE = Path(__file__).parents[2] / "docs/explanation/reliability.md"
+
+
+def _commit() -> str:
+    told = subprocess.run(
+        ["git", "describe", "--always", "--dirty=+", "--abbrev=8", "--exclude=*"],
+        cwd=PAGE.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return told.stdout.strip() or "unknown"
+
+
+COMMIT = _commit()
+"""The commit that is tried, as the run began; with `+` where files differed from it."""
 HEAD = """# What an apply survives
 
 `script/torture` makes this page. A section is what one part of it (`tests/torture/parts/`) printed when it last ran. `.ci/run` tries
@@ -72,19 +87,7 @@ def made(ran: Ran) -> str:
         *(["--seconds", str(ran.lasts)] if ran.lasts else []),
     ]
     command = " ".join(["script/torture", ran.part, *words, "--seed", str(ran.seed)])
-    return f"`{command}`, {when}, commit {commit()}, {ran.seconds:.0f} s; {machine}."
-
-
-def commit() -> str:
-    """The commit that was tried; with `+` where files differ from it."""
-    told = subprocess.run(
-        ["git", "describe", "--always", "--dirty=+", "--abbrev=8", "--exclude=*"],
-        cwd=PAGE.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return told.stdout.strip() or "unknown"
+    return f"`{command}`, {when}, commit {COMMIT}, {ran.seconds:.0f} s; {machine}."
 
 
 def figures(count: Count) -> str:
