@@ -129,6 +129,8 @@ class Contents:
         for path, content in self.files.items():
             at = folder / path
             make_folder(at.parent, WRITABLE)
+            if not at.parent.is_dir():
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(at.parent))
             create(at, content, PRIVATE)
         for each in (folder, *(found for found in folder.rglob("*") if found.is_dir())):
             each.chmod(READ_ONLY)

@@ -66,6 +66,7 @@ OTHERWISE = {
     "operator job --result": "mounted by itself: tests/model/test_files.py, overwrite",
     "fmt FILE": "a user's own file: below",
     "init --world": "new, as init FOLDER",
+    "operator job --own": "a folder made anew: tests/operator/test_declared.py",
 }
 READ = {
     *(
@@ -76,6 +77,7 @@ READ = {
         "--trust",
         "--kubeconfig",
         "operator job --site",
+        "operator job --variables",
         "SITE",
     ),
     *(

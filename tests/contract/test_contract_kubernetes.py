@@ -8,7 +8,7 @@ import pytest
 from contract.calls import Account, call, lacks
 from contract.sides import KubernetesSide
 
-from bfinfra.backends.kubernetes import cluster as module
+from bfinfra.backends.kubernetes import connection
 from bfinfra.backends.kubernetes.errors import NotServed
 from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
 from bfinfra.backends.kubernetes.owned import owned
@@ -143,7 +143,7 @@ def test_a_list_selects_by_label(kubernetes: KubernetesSide, space: str) -> None
 def test_names_are_listed_without_contents(
     kubernetes: KubernetesSide, space: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PAGE", 2)
+    monkeypatch.setattr(connection, "PAGES", (2, 1))
     cluster = kubernetes.open()
     for number in range(3):
         cluster.create(config(space, {"key": "value"}, f"name{number}"))
@@ -181,7 +181,7 @@ def test_network_policies_are_listed(kubernetes: KubernetesSide, space: str) -> 
 def test_long_lists_come_whole(
     kubernetes: KubernetesSide, space: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PAGE", 2)
+    monkeypatch.setattr(connection, "PAGES", (2, 1))
     cluster = kubernetes.open()
     for number in range(5):
         cluster.create(config(space, {}, f"n{number}", labels={"page": "me"}))

@@ -10,7 +10,7 @@ import pytest
 from contract.calls import Account, call
 from contract.sides import KubernetesSide
 
-from bfinfra.backends.kubernetes import cluster as module
+from bfinfra.backends.kubernetes import connection
 from bfinfra.backends.kubernetes.cluster import ClusterClient
 from bfinfra.model.errors import Busy, Rejected
 
@@ -35,7 +35,7 @@ def events(cluster: ClusterClient, space: str, count: int) -> None:
 def test_many_names_come_in_pages(
     kubernetes: KubernetesSide, space: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PAGE", 2)
+    monkeypatch.setattr(connection, "PAGES", (2, 1))
     cluster = kubernetes.open()
     for number in range(5):
         body = {
@@ -54,7 +54,7 @@ def test_many_names_come_in_pages(
 def test_a_rest_that_is_too_old_is_read_anew(
     how: str, kubernetes: KubernetesSide, space: str, monkeypatch: pytest.MonkeyPatch, account: Account
 ) -> None:
-    monkeypatch.setattr(module, "PAGE", 2)
+    monkeypatch.setattr(connection, "PAGES", (2, 1))
     cluster = kubernetes.open()
     events(cluster, space, 5)
 

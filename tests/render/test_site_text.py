@@ -6,8 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
+from formats.texts import TEXTS, tried
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bfinfra.cli.main import main
+from bfinfra.formats.yaml import dumped
+from bfinfra.model.yaml import compose, unfit_key
+from bfinfra.render import site
 
 SITE = """\
 site: {value: name}
@@ -120,3 +126,25 @@ def test_a_site_that_is_wrong_is_not_printed(capsys: pytest.CaptureFixture[str])
     output = capsys.readouterr()
     assert output.out == ""
     assert "the value name is not given" in output.err
+
+
+WRITTEN = TEXTS.filter(lambda text: "\0" not in text)
+"""What a site can say: a NUL is refused by name."""
+
+
+@tried
+@given(
+    TEXTS.filter(bool),
+    WRITTEN,
+    st.dictionaries(TEXTS.filter(lambda name: name and not unfit_key(name)), WRITTEN),
+)
+def test_nothing_is_added_to_a_rendered_site(file: str, name: str, values: dict[str, str]) -> None:
+    """Whatever its files are called, and its values say."""
+    root, problems = compose(Path(file), dumped({"site": name, "kind": values}))
+    assert root is not None
+    assert not problems
+    for origins in (False, True):
+        again, problems = compose(Path("x"), site.text(root, origins=origins))
+        assert not problems
+        assert again is not None
+        assert again.plain() == {"site": name, "kind": values}

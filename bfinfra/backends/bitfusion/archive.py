@@ -73,5 +73,5 @@ def _of_tar(path: Path) -> Iterator[tuple[str, bytes]]:
     except NoArchive:
         raise BadToken(f"{path} is not a tar, or damaged: download the token again") from None
     except BadArchive as error:
-        why = f" ({error.why})" if error.why else ""
-        raise BadToken(f"{path} is not a token: {error.what}{why}: download the token again") from None
+        what, why = error.what.replace(": ", ", "), f" ({error.why})" if error.why else ""
+        raise BadToken(f"{path} is not a token, as {what}{why}: download the token again") from None
