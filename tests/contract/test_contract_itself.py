@@ -35,6 +35,7 @@ NO_CALL = {
     "client.close",
     "client.share",
     "cluster.close",
+    "cluster.paged",
     "cluster.path_of",
     "clusters.close",
     "clusters.following_all",

@@ -57,7 +57,7 @@ class ClusterClient(Discovery):
         """
         resource = self._resource(api_version, kind)
         scope = {"namespace": namespace or "*"} if resource.namespaced else {}
-        found = self._paged(
+        found = self.paged(
             lambda size: self._do(
                 lambda link: [
                     *link.objects.list(
@@ -318,7 +318,7 @@ class ClusterClient(Discovery):
     def names(self, api_version: str, kind: str, namespace: str = "") -> set[tuple[str, str]]:
         """The places of a kind's objects, (namespace, name) each; `namespace` "": everywhere."""
         resource = self._resource(api_version, kind)
-        return self._paged(lambda size: self._names(resource, namespace, size))
+        return self.paged(lambda size: self._names(resource, namespace, size))
 
     def _names(self, resource: resources.Resource, namespace: str, size: int) -> set[tuple[str, str]]:
         token, found = "", set[tuple[str, str]]()

@@ -115,7 +115,7 @@ class Connection:
             if self._link is link:
                 self._link = None
 
-    def _paged(self, read: Callable[[int], T]) -> T:
+    def paged(self, read: Callable[[int], T]) -> T:
         """The result of `read`, which asks for so many objects at a time; again for fewer if the answer is
         too large.
         """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from chart_archive import archive
 
-from bfinfra.backends.helm import asked_of, merged, read, typed
+from bfinfra.backends.helm import Capabilities, Release, asked_of, merged, read, template, typed
 from bfinfra.backends.helm.chart import defaults_of
 from bfinfra.kinds.cluster.base.rendered.charts import asked, values
 
@@ -67,3 +67,20 @@ def test_a_scalar_without_a_default_is_a_switch_a_whole_number_or_text(text, def
 
 def test_lists_of_values_are_replaced_whole():
     assert merged({"a": [1], "b": {"c": 1}}, {"a": [2], "b": {"d": 2}}) == {"a": [2], "b": {"c": 1, "d": 2}}
+
+
+def test_helm_gets_no_chart_that_is_out_of_bounds(tmp_path, monkeypatch):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/helm").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    (tmp_path / "bin/helm").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    release = Release("demo", "default", {})
+    archive(tmp_path / "demo.tgz", {**FILES, "demo/files/a": "\0" * (34 << 20)})
+    with pytest.raises(
+        ValueError, match=r"demo\.tgz is not the archive of a chart: .*swells|has 35,651,584 bytes"
+    ):
+        template(read(tmp_path / "demo.tgz"), release, Capabilities())
+    assert not (tmp_path / "ran").exists()
+    archive(tmp_path / "good.tgz", FILES)
+    template(read(tmp_path / "good.tgz"), release, Capabilities())
+    assert (tmp_path / "ran").exists()
