@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-ESCAPES = {"noqa": 101, "type: ignore": 17, "except Exception": 19, "Any": 1798}
+ESCAPES = {"noqa": 100, "type: ignore": 19, "except Exception": 19, "Any": 1806}
 """How often bfinfra goes around ruff, goes around mypy, catches everything, and names no type. Exact: a fall
 is kept, a rise is justified.
 """
@@ -34,12 +34,17 @@ def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]
             yield node
 
 
+def overloads(node: ast.FunctionDef | ast.ClassDef) -> bool:
+    """Whether it is one of the signatures of a function that has its docstring below."""
+    return any(isinstance(each, ast.Name) and each.id == "overload" for each in node.decorator_list)
+
+
 def undocumented(path: Path, tree: ast.Module) -> Iterator[str]:
     if not ast.get_docstring(tree) and path.name not in {"__init__.py", "__main__.py"}:
         yield f"{path.relative_to(ROOT)}: no docstring"
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
-            if not ast.get_docstring(node):
+            if not ast.get_docstring(node) and not overloads(node):
                 yield f"{path.relative_to(ROOT)}:{node.lineno}: {node.name} has no docstring"
             for inner in node.body if isinstance(node, ast.ClassDef) else ():
                 if (

@@ -33,7 +33,7 @@ GITLAB = re.compile(r"section_(start|end):\d+:[a-zA-Z0-9_.-]+(\[[^\]]*\])?\r\x1b
 def html(text: str) -> list[Part]:
     """What a browser makes of a page: tags with attributes and texts, in their order."""
     found: list[Part] = []
-    for node in LexborHTMLParser(text).root.traverse(include_text=True):  # type: ignore[union-attr]
+    for node in LexborHTMLParser(text).root.traverse(include_text=True):  # type: ignore[union-attr]  # a page has a root
         if node.tag == "wbr":  # a place for the end of a line, in a name
             continue
         if node.tag != "-text":

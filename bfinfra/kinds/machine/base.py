@@ -5,17 +5,14 @@ role.
 
 from __future__ import annotations
 
-import hashlib
-import os
-import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Protocol, TypeVar
 
 from bfinfra.kinds.linux import HOST, Answers, Commands, ask, first_word, machines
+from bfinfra.kinds.machine.sent_files import digest
 from bfinfra.model import compare, kind, resource
 from bfinfra.model.awaited import Away, away, held
 from bfinfra.model.compare import Change, differences
@@ -36,10 +33,6 @@ if TYPE_CHECKING:
 
 FOLDER = "/var/lib/bfinfra"
 """The folder of the records on a machine."""
-CACHE = "/var/cache/bfinfra"
-"""The folder of packages and archives on a machine."""
-PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+~%:=@()-]{0,199}")
-"""A file's name that a record, a list of paths and a package manager take as it is."""
 
 
 class Marked(Protocol):
@@ -366,30 +359,6 @@ def whole_text(text: str | None, path: str, host: str) -> str | None:
             next=f"correct it there; grep -axv '.*' {path} shows the lines",
         )
     return text
-
-
-def sent_name(file: str) -> str:
-    """The name on a machine of a file that is sent there: its own if that is plain, else one made from it."""
-    name = PurePath(file).name
-    if PLAIN.fullmatch(name):
-        return name
-    suffix = PurePath(file).suffix
-    made = f"file-{hashlib.sha256(os.fsencode(name)).hexdigest()[:12]}"
-    return f"{made}{suffix}" if PLAIN.fullmatch(made + suffix) else made
-
-
-def sent(file: str, dest: str = "") -> dict[str, object]:
-    """A file to send, as roles take it. `dest`: its path there, if it isn't one of CACHE."""
-    return {"source": Path(file), "dest": dest or f"{CACHE}/{sent_name(file)}"}
-
-
-def digest(path: Path) -> str:
-    """SHA-256 of a local file; "" if it can't be read."""
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError:
-        return ""
 
 
 def service(unit: str) -> tuple[str, ...]:

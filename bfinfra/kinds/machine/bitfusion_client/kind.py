@@ -8,7 +8,7 @@ from typing import Any
 
 from bfinfra.kinds.client_files import read_files, token_files
 from bfinfra.kinds.linux import Answers, Commands
-from bfinfra.kinds.machine.base import CACHE, LinuxSoftware, Reading, record_texts, sent, sent_name
+from bfinfra.kinds.machine.base import LinuxSoftware, Reading, record_texts
 from bfinfra.kinds.machine.bitfusion_client import decide
 from bfinfra.kinds.machine.bitfusion_client.decide import Remove, SetUp
 from bfinfra.kinds.machine.bitfusion_client.spec import Spec
@@ -21,6 +21,7 @@ from bfinfra.kinds.machine.bitfusion_client.state import (
     look,
     read,
 )
+from bfinfra.kinds.machine.sent_files import CACHE, sent, sent_name
 from bfinfra.model import kind
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.kinds.linux import Answers, Commands
-from bfinfra.kinds.machine.base import CACHE, LinuxSoftware, Reading, record_texts, sent, sent_name
+from bfinfra.kinds.machine.base import LinuxSoftware, Reading, record_texts
 from bfinfra.kinds.machine.flexdirect_host import decide, health
 from bfinfra.kinds.machine.flexdirect_host.decide import Anew, Remove, Restart, SetUp
 from bfinfra.kinds.machine.flexdirect_host.spec import Spec, form
@@ -19,6 +19,7 @@ from bfinfra.kinds.machine.flexdirect_host.state import (
     State,
     read,
 )
+from bfinfra.kinds.machine.sent_files import CACHE, sent, sent_name
 from bfinfra.model import secret as secrets
 from bfinfra.model.awaited import away
 from bfinfra.model.context import PlanContext

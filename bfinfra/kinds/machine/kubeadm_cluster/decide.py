@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bfinfra.kinds.machine.base import CACHE, check_owner, sent_name, while_away, whole_text
+from bfinfra.kinds.machine.base import check_owner, while_away, whole_text
 from bfinfra.kinds.machine.kubeadm_cluster.spec import Spec
 from bfinfra.kinds.machine.kubeadm_cluster.state import (
     KubeadmFacts,
@@ -27,6 +27,7 @@ from bfinfra.kinds.machine.kubeadm_cluster.steps import (
     Reset,
     WriteRecord,
 )
+from bfinfra.kinds.machine.sent_files import CACHE, sent_name
 from bfinfra.model import compare
 from bfinfra.model.awaited import held, until
 from bfinfra.model.compare import Change, Unknown, differences

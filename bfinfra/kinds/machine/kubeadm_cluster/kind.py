@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from bfinfra.backends.kubernetes import kubeconfig
 from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.kinds.linux import Answers, Commands
-from bfinfra.kinds.machine.base import LinuxSoftware, Reading, digest, sent
+from bfinfra.kinds.machine.base import LinuxSoftware, Reading
 from bfinfra.kinds.machine.kubeadm_cluster import decide
 from bfinfra.kinds.machine.kubeadm_cluster.spec import Spec
 from bfinfra.kinds.machine.kubeadm_cluster.state import (
@@ -39,6 +39,7 @@ from bfinfra.kinds.machine.kubeadm_cluster.steps import (
     Reset,
     WriteRecord,
 )
+from bfinfra.kinds.machine.sent_files import digest, sent
 from bfinfra.model import foreign
 from bfinfra.model.awaited import away
 from bfinfra.model.context import PlanContext, ResolvedRef

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bfinfra.backends.images import Images, contents, full_name
 from bfinfra.kinds.linux import Answers, Commands
-from bfinfra.kinds.machine.base import CACHE, LinuxSoftware, Reading, across, record_texts
+from bfinfra.kinds.machine.base import LinuxSoftware, Reading, across, record_texts
 from bfinfra.kinds.machine.loaded_image import decide
 from bfinfra.kinds.machine.loaded_image.decide import Load, Remove, image_of
 from bfinfra.kinds.machine.loaded_image.runtime import commands
@@ -24,6 +24,7 @@ from bfinfra.kinds.machine.loaded_image.state import (
     read,
     record,
 )
+from bfinfra.kinds.machine.sent_files import CACHE
 from bfinfra.model.context import PlanContext
 from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, Problem, Rejected

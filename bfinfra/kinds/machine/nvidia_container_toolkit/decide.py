@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bfinfra.kinds.machine.base import (
-    CACHE,
-    OnMachines,
-    others,
-    sent_name,
-    set_up_changes,
-    while_away,
-    whole_text,
-)
+from bfinfra.kinds.machine.base import OnMachines, others, set_up_changes, while_away, whole_text
 from bfinfra.kinds.machine.nvidia_container_toolkit.runtime import (
     FILES,
     UNITS,
@@ -25,6 +17,7 @@ from bfinfra.kinds.machine.nvidia_container_toolkit.runtime import (
 )
 from bfinfra.kinds.machine.nvidia_container_toolkit.spec import FOLDERS, Spec
 from bfinfra.kinds.machine.nvidia_container_toolkit.state import Installed, State, ToolkitFacts, note
+from bfinfra.kinds.machine.sent_files import CACHE, sent_name
 from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark

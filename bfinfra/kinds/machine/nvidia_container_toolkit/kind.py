@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bfinfra.kinds.linux import Answers, Commands
-from bfinfra.kinds.machine.base import LinuxSoftware, digest, record_texts, sent
+from bfinfra.kinds.machine.base import LinuxSoftware, record_texts
 from bfinfra.kinds.machine.nvidia_container_toolkit import decide
 from bfinfra.kinds.machine.nvidia_container_toolkit.decide import Remove, RemoveRestart, Restart, SetUp
 from bfinfra.kinds.machine.nvidia_container_toolkit.spec import Spec
 from bfinfra.kinds.machine.nvidia_container_toolkit.state import NAME, Installed, State, look, read
+from bfinfra.kinds.machine.sent_files import digest, sent
 from bfinfra.model.context import PlanContext
 from bfinfra.model.document import Document
 from bfinfra.model.kind import Report
