@@ -12,7 +12,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Protocol, TypeVar
 
 from bfinfra.kinds.linux import HOST, Answers, Commands, ask, first_word, machines
-from bfinfra.kinds.machine.sent_files import digest
+from bfinfra.kinds.sent_files import digest
 from bfinfra.model import compare, kind, resource
 from bfinfra.model.awaited import Away, away, held
 from bfinfra.model.compare import Change, differences

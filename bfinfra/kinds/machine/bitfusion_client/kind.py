@@ -21,7 +21,7 @@ from bfinfra.kinds.machine.bitfusion_client.state import (
     look,
     read,
 )
-from bfinfra.kinds.machine.sent_files import CACHE, sent, sent_name
+from bfinfra.kinds.sent_files import CACHE, sent, sent_name
 from bfinfra.model import kind
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document

@@ -19,7 +19,7 @@ from bfinfra.kinds.machine.flexdirect_host.state import (
     State,
     read,
 )
-from bfinfra.kinds.machine.sent_files import CACHE, sent, sent_name
+from bfinfra.kinds.sent_files import CACHE, sent, sent_name
 from bfinfra.model import secret as secrets
 from bfinfra.model.awaited import away
 from bfinfra.model.context import PlanContext

@@ -27,7 +27,7 @@ from bfinfra.kinds.machine.kubeadm_cluster.steps import (
     Reset,
     WriteRecord,
 )
-from bfinfra.kinds.machine.sent_files import CACHE, sent_name
+from bfinfra.kinds.sent_files import CACHE, sent_name
 from bfinfra.model import compare
 from bfinfra.model.awaited import held, until
 from bfinfra.model.compare import Change, Unknown, differences

@@ -39,7 +39,7 @@ from bfinfra.kinds.machine.kubeadm_cluster.steps import (
     Reset,
     WriteRecord,
 )
-from bfinfra.kinds.machine.sent_files import digest, sent
+from bfinfra.kinds.sent_files import digest, sent
 from bfinfra.model import foreign
 from bfinfra.model.awaited import away
 from bfinfra.model.context import PlanContext, ResolvedRef

@@ -24,7 +24,7 @@ from bfinfra.kinds.machine.loaded_image.state import (
     read,
     record,
 )
-from bfinfra.kinds.machine.sent_files import CACHE
+from bfinfra.kinds.sent_files import CACHE
 from bfinfra.model.context import PlanContext
 from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, Problem, Rejected

@@ -17,7 +17,7 @@ from bfinfra.kinds.machine.nvidia_container_toolkit.runtime import (
 )
 from bfinfra.kinds.machine.nvidia_container_toolkit.spec import FOLDERS, Spec
 from bfinfra.kinds.machine.nvidia_container_toolkit.state import Installed, State, ToolkitFacts, note
-from bfinfra.kinds.machine.sent_files import CACHE, sent_name
+from bfinfra.kinds.sent_files import CACHE, sent_name
 from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark

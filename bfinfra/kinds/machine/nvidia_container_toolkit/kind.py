@@ -12,7 +12,7 @@ from bfinfra.kinds.machine.nvidia_container_toolkit import decide
 from bfinfra.kinds.machine.nvidia_container_toolkit.decide import Remove, RemoveRestart, Restart, SetUp
 from bfinfra.kinds.machine.nvidia_container_toolkit.spec import Spec
 from bfinfra.kinds.machine.nvidia_container_toolkit.state import NAME, Installed, State, look, read
-from bfinfra.kinds.machine.sent_files import digest, sent
+from bfinfra.kinds.sent_files import digest, sent
 from bfinfra.model.context import PlanContext
 from bfinfra.model.document import Document
 from bfinfra.model.kind import Report
