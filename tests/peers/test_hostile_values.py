@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from ansible_versions import LOCKED, VERSIONS, program
 from bad_input import corpus
 from peers import roots
 from peers.role_cases import CASES, Case
@@ -26,10 +26,6 @@ from bfinfra.model.sources import Sources
 from bfinfra.model.ssh import HostTrust, LinuxMachine, Play
 
 pytestmark = pytest.mark.packages
-HERE = Path(__file__).parents[2]
-LOCKED = "the locked one"
-VERSIONS = ("2.19.0", LOCKED, "2.20.10", "2.21.5")
-"""The oldest that is supported, and the newest of each series."""
 TELLING = (
     "jinja lookup",
     "jinja setting",
@@ -64,12 +60,7 @@ def home() -> Iterator[Path]:
 )
 def version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Plays run on this version of ansible-core."""
-    if request.param != LOCKED:
-        done = subprocess.run(
-            [str(HERE / "script/ansible"), request.param], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        monkeypatch.setattr(plays, "sys", SimpleNamespace(executable=done.stdout.strip()))
+    monkeypatch.setattr(plays, "sys", SimpleNamespace(executable=program(request.param)))
     return str(request.param)
 
 

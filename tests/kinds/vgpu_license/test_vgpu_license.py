@@ -169,3 +169,19 @@ def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
 
 
 UNMANAGED = Entry(at="gridd.conf", plant=unmanaged, inside="a file holds lines only")
+
+
+@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c"])
+def test_a_line_ends_where_the_driver_ends_it(end: str) -> None:
+    text = f"# a comment{end}FeatureType=1\r\nEnableUI=TRUE\n"
+    assert "FeatureType" not in read(text)
+    assert merged(text, {"FeatureType": "4"}) == f"{text}FeatureType=4\n"
+    assert merged(f"{text}FeatureType=4\n", {"FeatureType": None}) == text
+
+
+def test_a_file_with_bytes_that_are_no_text_is_not_written_back() -> None:
+    wanted = spec()
+    with pytest.raises(Refusal, match=r"/etc/nvidia/gridd\.conf on two has bytes that are no UTF-8"):
+        steps(wanted, one=installed_as(wanted), two=Installed(None, "# caf\ufffd\n", service="active"))
+    with pytest.raises(Refusal, match="no UTF-8"):
+        steps(None, one=installed_as(wanted, text="# caf\ufffd\nServerAddress=10.1.1.1\n"))
