@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from bfinfra.backends.vcenter.tagging import BEARERS, CATEGORIES, Tagging
-from bfinfra.model.errors import Missing
+from bfinfra.model.errors import Malformed, Missing
 
 
 class Vanishing:
@@ -32,3 +34,27 @@ def test_a_tag_that_is_removed_while_tags_are_read_hides_no_other() -> None:
     found = home.tag("kept")
     assert found is not None
     assert found.datastores == {"datastore-1"}
+
+
+class Lying(Vanishing):
+    """A vCenter whose list of categories is something else."""
+
+    def __init__(self, categories: object) -> None:
+        self.categories = categories
+        self.asked = 0
+
+    def get(self, path: str) -> Any:
+        self.asked += 1
+        return self.categories if path == CATEGORIES else super().get(path)
+
+
+@pytest.mark.parametrize(
+    "categories",
+    [[{}] * (1 << 20), "x" * 70_000, ["a"] * (1 << 20), {"a": 1}, [None]],
+    ids=["no ids", "text", "too many", "a mapping", "none"],
+)
+def test_a_list_that_can_be_none_is_refused_before_anything_is_asked_for_each(categories: object) -> None:
+    server = Lying(categories)
+    with pytest.raises(Malformed, match="the tags can't be read"):
+        Tagging(server).read(lambda name, description: True)  # type: ignore[arg-type]  # it answers what Tagging asks
+    assert server.asked == 1
