@@ -317,7 +317,11 @@ def _bytes(draw: Draw, answer: Recorded) -> Recorded:
 
 
 def _json(draw: Draw, answer: Recorded) -> Recorded:
-    """Another value, or none, somewhere in a JSON body."""
+    """Another value, or none, somewhere in a JSON body. A large one stays as it is: walking it takes memory, which
+    would be taken for the product's.
+    """
+    if len(answer.body) > MIB:
+        return answer
     try:
         whole = {"": json.loads(answer.body)}
     except (ValueError, RecursionError):
