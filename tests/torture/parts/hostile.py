@@ -36,6 +36,7 @@ FUZZED = (
 )
 
 
+LIE = "lies of servers during a plan or drift of `{}`"
 RECORDING = threading.Lock()  # the examples are sites of one name, and one machine applies one at a time
 LIES, LIES_SHARE = 250, 20  # of each kind's example
 BATCH = 1_000
@@ -47,8 +48,10 @@ def counts(effort: Effort) -> Iterator[Count]:
         lines = [
             fuzzed(both, what, part, effort.number(whole, share), effort)
             for what, part, whole, share in FUZZED
+            if effort.wants(what)
         ]
-        lied = [both.submit(lied_to, kind, effort) for kind in effort.some(sorted(set(EXAMPLES) - SILENT), 2)]
+        kinds = effort.some(sorted(set(EXAMPLES) - SILENT), 2)
+        lied = [both.submit(lied_to, kind, effort) for kind in kinds if effort.wants(LIE.format(kind))]
         yield from (together(each) for each in (*lines, *([each] for each in lied)))
 
 
@@ -63,13 +66,7 @@ def lied_to(kind: str, effort: Effort) -> Outcome:
             talk = lies.recorded(EXAMPLES[kind], running, folder / "site")
     finally:
         sandbox.stop(folder / "sandbox")
-    return _apart(
-        f"lies of servers during a plan or drift of `{kind}`",
-        lies.lied_to,
-        talk,
-        effort.number(LIES, LIES_SHARE),
-        effort.seed,
-    )
+    return _apart(LIE.format(kind), lies.lied_to, talk, effort.number(LIES, LIES_SHARE), effort.seed)
 
 
 def fuzzed(
