@@ -27,10 +27,10 @@ def _fingerprint(value: str) -> str:
     return value.rstrip("=")
 
 
-RemotePath = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/+-]{0,1023}$")]
+RemotePath = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/+-]{0,999}$")]
 """An absolute path on a machine, of characters that mean nothing to a shell, an option or a template."""
 RemoteProgram = Annotated[
-    str, StringConstraints(pattern=r"^(/[A-Za-z0-9._/+-]{1,1023}|[A-Za-z0-9][A-Za-z0-9._+-]{0,99})$")
+    str, StringConstraints(pattern=r"^(/[A-Za-z0-9._/+-]{1,999}|[A-Za-z0-9][A-Za-z0-9._+-]{0,99})$")
 ]
 """A program on a machine, by its path or its name there."""
 

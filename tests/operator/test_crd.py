@@ -4,6 +4,7 @@ becomes in it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,19 @@ def test_the_server_checks_nothing_only_where_the_language_leaves_a_choice(made:
             ".variables.additionalProperties"
         ),
     ]
+
+
+def test_the_server_takes_each_pattern(made: dict[str, Any]) -> None:
+    """Go's regular expressions repeat a thousand times at most, and know neither looking around nor \\Z."""
+    whole = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    patterns = [each["pattern"] for _, each in nodes(whole) if "pattern" in each]
+    assert len(patterns) > 20
+    for pattern in patterns:
+        assert not re.search(r"\(\?(?!:)|\\Z|\\[1-9]", pattern), pattern
+        counts = [
+            int(count) for found in re.findall(r"\{(\d*),?(\d*)\}", pattern) for count in found if count
+        ]
+        assert max(counts, default=0) <= 1000, pattern
 
 
 def test_every_kind_is_in_it_with_its_documentation(language: dict[str, Any]) -> None:
