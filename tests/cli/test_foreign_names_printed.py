@@ -9,17 +9,14 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 import yaml
+from bad_input import judges
 from bad_input.nasty import acts
-
-sys.path.append(str(Path(__file__).parents[1] / "render"))
-import judges
 
 from bfinfra import worlds
 from bfinfra.cli import main

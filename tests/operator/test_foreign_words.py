@@ -40,7 +40,7 @@ def test_a_condition_and_its_event_are_one_visible_line_that_fits(words: str):
 def test_a_result_and_a_watchers_report_can_be_sent_and_fit(words: str):
     moved, planned = (Moved(words, words, "drift", words),) * 3, (Planned(words, words),) * 3
     found = Result(
-        Outcome.FAILED, words, 10**6, 3, moved, 3, "d" * 64, 3, planned, "a" * 64, 10**6, (1 / 3, 1e6 / 7), {words: 1}, {words: 2},
+        Outcome.FAILED, words, 10**18, 10**18, moved, 10**18, "d" * 64, 10**18, planned, "a" * 64, 10**18, (1 / 3, 1e6 / 7), {words: 1}, {words: 2},
     )  # fmt: skip
     written = found.text()
     assert len(written.encode()) <= LARGEST

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bad_input import judges
+from bad_input.foreign_names import LISTED
 from kinds.lifecycle import EVERYTHING
 from selenium.webdriver import Chrome, ChromeOptions, ChromeService
 from selenium.webdriver.common.keys import Keys
@@ -21,10 +23,11 @@ from bfinfra import worlds
 from bfinfra.cli import main
 from bfinfra.cli.screen import unit
 from bfinfra.engine.graph import waits
-from bfinfra.model.drift import Cause, Drifted
+from bfinfra.model.drift import Cause, Drifted, Report
 from bfinfra.model.refs import Key
 from bfinfra.render import graph
 from bfinfra.render.page import Followed, page
+from bfinfra.render.safe import safe
 from bfinfra.render.style import Style
 from bfinfra.sandbox import Running, start, stop
 
@@ -287,3 +290,30 @@ def test_the_pictures_of_the_documentation_can_be_taken_anew(tmp_path):
     }
     assert "drifted" in (tmp_path / "drift.svg").read_text()
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in tmp_path.glob("*.png"))
+
+
+ELEMENTS = """
+return [...document.querySelectorAll('*')].map(e => [e.tagName.toLowerCase(), [...e.attributes].map(a => a.name).sort()]);"""
+
+
+def test_hostile_names_are_words_in_the_page_and_nothing_else(browser, tmp_path):
+    """All of them in one page: the browser finds the elements and attributes of the page with plain names, shows
+    each name, and has nothing to say in its log.
+    """
+    found = {}
+    for title, words in (("hostile", LISTED), ("plain", ["plain"] * len(LISTED))):
+        keys = [Key("box", f"{number:03} {word}") for number, word in enumerate(words)]
+        drifted = tuple(
+            Drifted(key=key, cause=Cause.UNMARKED, why=word, by=word)
+            for key, word in zip(keys, words, strict=True)
+        )
+        made = page(Report(words[0], drifted, 0), dict.fromkeys(keys), {key: {} for key in keys})
+        (tmp_path / f"{title}.html").write_text(made, encoding="utf-8")
+        browser.get((tmp_path / f"{title}.html").as_uri())
+        elements = [(tag, names) for tag, names in browser.execute_script(ELEMENTS) if tag != "wbr"]
+        assert [tag for tag, _ in elements] == [tag for tag, _ in judges.html(made) if tag]
+        shown = browser.execute_script("return document.body.textContent")
+        assert [word for word in words if safe(word) not in shown] == []
+        found[title] = elements
+    assert found["hostile"] == found["plain"]
+    assert browser.get_log("browser") == []

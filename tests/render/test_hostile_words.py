@@ -92,3 +92,8 @@ def test_words_are_bounded_and_every_hidden_character_is_seen():
     assert (
         acts("".join(safe(everything[at : at + LONGEST]) for at in range(0, len(everything), LONGEST))) == []
     )
+
+
+@pytest.mark.parametrize("blank", ["\u115f", "\u3164", "\u2800", "\ufe0f", "\U000e0100", "\u034f"])
+def test_a_letter_that_shows_nothing_is_seen(blank):
+    assert safe(f"a{blank}b") == f"a{blank.encode('unicode_escape').decode()}b"
