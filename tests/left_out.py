@@ -81,7 +81,7 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
             item.add_marker(pytest.mark.peers)
     live, peers = "live" in config.getoption("--backend"), config.getoption("--peers")
     share = _share(config)
-    if share is not ALL:
+    if share is not ALL and not config.getoption("lf"):  # which collects a part of a file
         _no_parameter_is_misspelt(items)
     out: dict[Any, str] = {}
     for item in items:

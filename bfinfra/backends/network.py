@@ -25,12 +25,13 @@ class Network(httpx2.BaseTransport):
     def __init__(
         self, context: ssl.SSLContext, pin: str, where: Callable[[str, int], tuple[str, int]]
     ) -> None:
+        self._sockets = _Sockets(pin, where)
         self._pool = httpcore2.ConnectionPool(
             ssl_context=context,
             max_connections=CONNECTIONS,
             max_keepalive_connections=CONNECTIONS,
             keepalive_expiry=30,
-            network_backend=_Sockets(pin, where),
+            network_backend=self._sockets,
         )
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -53,28 +54,30 @@ class Network(httpx2.BaseTransport):
         )
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections, and those that another thread makes meanwhile."""
+        self._sockets.closed = True
         self._pool.close()
 
 
 class _Sockets(httpcore2.SyncBackend):
     def __init__(self, pin: str, where: Callable[[str, int], tuple[str, int]]) -> None:
-        self._pin = pin
+        self.pin = pin
+        self.closed = False
         self._where = where
 
     def connect_tcp(self, host: str, port: int, *args: Any, **kwargs: Any) -> httpcore2.NetworkStream:
         address = self._where(host, port)
-        return _Stream(super().connect_tcp(*address, *args, **kwargs), self._pin, address, f"{host}:{port}")
+        return _Stream(super().connect_tcp(*address, *args, **kwargs), self, address, f"{host}:{port}")
 
 
 class _Stream(httpcore2.NetworkStream):
     """A TCP stream that becomes TLS only with a trusted certificate."""
 
     def __init__(
-        self, plain: httpcore2.NetworkStream, pin: str, address: tuple[str, int], server: str
+        self, plain: httpcore2.NetworkStream, sockets: _Sockets, address: tuple[str, int], server: str
     ) -> None:
         self._plain = plain
-        self._pin = pin
+        self._sockets = sockets
         self._address = address
         self._server = server
         self.read, self.write, self.close = plain.read, plain.write, plain.close  # type: ignore[method-assign]  # they are the plain stream's
@@ -91,12 +94,15 @@ class _Stream(httpcore2.NetworkStream):
             if isinstance(cause, ssl.SSLError) and not isinstance(cause, tls.BROKEN):
                 raise tls.unfit(cause, self._server) from None
             raise
-        if self._pin:
-            try:
-                tls.check_pin(stream.get_extra_info("ssl_object").getpeercert(True), self._pin, self._server)
-            except Untrusted:
-                stream.close()
-                raise
+        try:
+            if self._sockets.pin:
+                found = stream.get_extra_info("ssl_object").getpeercert(True)
+                tls.check_pin(found, self._sockets.pin, self._server)
+            if self._sockets.closed:
+                raise httpcore2.ConnectError("its client was closed meanwhile")
+        except (Untrusted, httpcore2.ConnectError):
+            stream.close()
+            raise
         return limits.Timed(stream)
 
 

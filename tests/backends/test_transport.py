@@ -58,6 +58,17 @@ def test_a_pin_is_checked_on_every_handshake_not_only_on_the_first(echo, echo_na
     transport.close()
 
 
+def test_a_connection_that_is_made_while_its_run_ends_is_closed_and_asked_nothing(echo):
+    def route(host: str, port: int) -> tuple[str, int]:
+        transport.close()
+        return "127.0.0.1", echo.port
+
+    transport = Transport(route=route)
+    with pytest.raises(Unreachable, match="closed meanwhile"):
+        transport.client("https://vc.test", Trust(sha256=echo.pin)).get("/x")
+    assert echo.asked == []
+
+
 def test_a_certificate_for_another_name_is_refused(transport, echo_named):
     echo = echo_named("another.name")
     with pytest.raises(Untrusted):

@@ -67,7 +67,7 @@ def test_a_planted_hang_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
 
 
 def test_a_planted_escape_on_the_screen_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
-    planted.setattr(safe, "_visible", str)
+    planted.setattr(safe, "visible", str)
     planted.setattr(messages, "found", lambda _: "found \x1b]52;c;cm0=\x07")
     assert "x1b" in "".join(hostile.sites(400, 6, tmp_path).broken)
 
