@@ -28,7 +28,8 @@ GIVEN = st.dictionaries(
     NAMES,
     st.recursive(
         TEXT | st.integers() | st.booleans() | st.none(),
-        lambda inner: st.lists(inner) | st.dictionaries(NAMES, inner),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=4),
+        max_leaves=8,
     ),
 )
 
