@@ -94,15 +94,15 @@ class _Stream(httpcore2.NetworkStream):
             if isinstance(cause, ssl.SSLError) and not isinstance(cause, tls.BROKEN):
                 raise tls.unfit(cause, self._server) from None
             raise
-        try:
-            if self._sockets.pin:
-                found = stream.get_extra_info("ssl_object").getpeercert(True)
-                tls.check_pin(found, self._sockets.pin, self._server)
-            if self._sockets.closed:
-                raise httpcore2.ConnectError("its client was closed meanwhile")
-        except (Untrusted, httpcore2.ConnectError):
+        if pin := self._sockets.pin:
+            try:
+                tls.check_pin(stream.get_extra_info("ssl_object").getpeercert(True), pin, self._server)
+            except Untrusted:
+                stream.close()
+                raise
+        if self._sockets.closed:
             stream.close()
-            raise
+            raise httpcore2.ConnectError("its client was closed meanwhile")
         return limits.Timed(stream)
 
 

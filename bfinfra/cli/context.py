@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from bfinfra.app.context import RunContext
     from bfinfra.model.refs import Key
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from bfinfra.sandbox import Running
 
 ARENA_MAX = -8  # M_ARENA_MAX of <malloc.h>
+READ = ("sites", "overlay", "values", "world", "plan")
+"""Arguments with the names of files that a command reads."""
 
 
 def load(args: argparse.Namespace) -> tuple[Site, RunContext]:
@@ -116,18 +119,37 @@ def named(args: argparse.Namespace) -> str:
     return args.sites[0] if len(args.sites) == 1 and not Path(args.sites[0]).exists() else ""
 
 
-def can_write(*names: str | None) -> None:
-    """Raises BfinfraError if a file that the arguments name could not be written now. Called before the
-    servers are read, which takes long, and before they are written.
+def can_write(args: argparse.Namespace, *names: str | None) -> None:
+    """Raises BfinfraError if a file that the arguments name could not be written now, is one that they read,
+    or is named twice. Called before the servers are read, which takes long, and before they are written.
     """
     from bfinfra.model.errors import BfinfraError, Problem
     from bfinfra.model.files import check_named
 
+    named = list(filter(None, names))
+    read = [each for given in READ for each in _words(getattr(args, given, ()))]
     problems: list[Problem] = []
-    for name in filter(None, names):
+    for number, name in enumerate(named):
+        if other := next((each for each in (*read, *named[:number]) if _same(each, name)), None):
+            problems.append(
+                Problem(
+                    "the file can't be written", name, f"it is {other} of this command", "name another file"
+                )
+            )
+            continue
         try:
             check_named(name)
         except BfinfraError as error:
             problems += error.problems
     if problems:
         raise BfinfraError(*problems)
+
+
+def _words(given: object) -> Sequence[str]:
+    """What an argument names: one file, several, or none."""
+    return [given] if isinstance(given, str) else given if isinstance(given, list | tuple) else ()
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two names are one file; a terminal and a pipe take from several."""
+    return not other.startswith("/dev/") and Path(one).resolve() == Path(other).resolve()

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.cli.screen import Screen, all_of
     from bfinfra.render import drift as render
 
-    context.can_write(args.junit, args.html)
+    context.can_write(args, args.junit, args.html)
     site, run_context = context.load(args)
     found = drift(site, targets=context.targets(args), context=run_context)
     screen = Screen.of(args)

@@ -25,7 +25,7 @@ def execute(args: argparse.Namespace, **how: Any) -> int:
     from bfinfra.app.apply import apply
 
     gc.enable()  # a run may last for hours
-    context.can_write(args.html)
+    context.can_write(args, args.html)
     allow, screen, stop = ask.allowed(args), Screen.of(args), args.stop
     site, run_context = context.load(args)
     with contextlib.ExitStack() as stack:

@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.cli.screen import Screen
     from bfinfra.formats import shell
 
-    context.can_write(args.out)
+    context.can_write(args, args.out)
     site, run_context = context.load(args)
     found = kubeconfig(site, args.address, context=run_context)
     if args.out:

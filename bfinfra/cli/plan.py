@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.cli.screen import Screen, all_of
     from bfinfra.model.errors import BfinfraError, Problem
 
-    context.can_write(args.out, args.html)
+    context.can_write(args, args.out, args.html)
     if args.out and "-" in args.sites:
         raise BfinfraError(
             Problem(

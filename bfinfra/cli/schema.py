@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.model.files import write_named
     from bfinfra.render import data
 
-    context.can_write(args.out)
+    context.can_write(args, args.out)
     text = data.text(_of_worlds() if args.world else _of_sites())
     if not args.out:
         output.exact(text)

@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.cli.screen import Screen, unit
     from bfinfra.render.style import Style
 
-    context.can_write(args.html)
+    context.can_write(args, args.html)
     found, screen = plan_of(SavedPlan.read(Path(args.plan)).plan), Screen.of(args)
     screen.plan(found)
     if args.html:

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
                 next="use --output jsonl: a report is one line",
             )
         )
-    context.can_write(args.html, args.metrics_file)
+    context.can_write(args, args.html, args.metrics_file)
     site, run_context = context.load(args)
     context.serve(args.stop)
     listeners = _listeners(args, site, run_context, screen)

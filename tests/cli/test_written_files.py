@@ -211,6 +211,28 @@ def test_a_narrower_mode_stays_and_a_wider_one_goes(option, file, folder) -> Non
     assert found == [0o600, 0o640 & option.mode, option.mode]
 
 
+def test_a_file_that_the_command_reads_is_not_written(option, folder, unasked, capsys) -> None:
+    """Also under another name: below a link to its folder."""
+    read = [
+        Path(each.format(folder=folder)) for each in option.words.split() if each[0] == "{" and each != "{}"
+    ]
+    if option.path != "{}" or not read:
+        return  # they write into a folder, under names that no site has, or read nothing
+    (folder / "link").symlink_to(folder)
+    unasked()
+    before = read[0].read_bytes()
+    assert option.run(folder, folder / "link" / read[0].name) == 1
+    assert f"it is {read[0]} of this command\n  next: name another file" in capsys.readouterr().err
+    assert read[0].read_bytes() == before
+
+
+@pytest.mark.parametrize("verb", ["drift --junit {} --html {}", "watch --html {} --metrics-file {}"])
+def test_two_files_of_a_command_are_two(verb, folder, capsys) -> None:
+    assert main([*verb.format("x", "./x").split(), str(folder / "site.yaml")]) == 1
+    assert "name another file" in capsys.readouterr().err
+    assert not (folder / "x").exists()
+
+
 @pytest.mark.parametrize(
     ("how", "why"),
     [

@@ -6,7 +6,7 @@ import base64
 import contextlib
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import httpx2
@@ -25,6 +25,10 @@ SESSION = "/api/session"
 OLD_SESSION = "/rest/com/vmware/cis/session"
 TOKEN = re.compile(r"[!-~]{1,4096}")
 HEADER = "vmware-api-session-id"
+MOST = 20_000
+"""Entries of a list, far above what vCenter allows of anything. Many are asked for one by one, as the API has
+no bulk form.
+"""
 Params = Mapping[str, Any]
 
 
@@ -126,11 +130,16 @@ class Rest:
         if not answer.is_success:
             raise faults.of_answer(answer, f"{what} failed", self.server)
         try:
-            return answer.json() if answer.content.strip() else None
+            found = answer.json() if answer.content.strip() else None
         except (ValueError, RecursionError):
             raise faults.malformed(
                 f"the answer to {what} is not JSON", self.server, redact(answer.text[:4000])[:100]
             ) from None
+        if any(isinstance(each, list) and len(each) > MOST for each in (found, *_values(found))):
+            raise faults.malformed(
+                f"the answer to {what} can't be right", self.server, f"a list of more than {MOST:,} entries"
+            )
+        return found
 
     def _client(self) -> httpx2.Client:
         with self._lock:
@@ -187,3 +196,7 @@ class Rest:
         if not isinstance(token, str) or not TOKEN.fullmatch(token):
             raise faults.malformed("the login's answer holds no session", self.server, type(found).__name__)
         return hide(token, passing=True)
+
+
+def _values(found: object) -> Iterable[object]:
+    return found.values() if isinstance(found, dict) else ()

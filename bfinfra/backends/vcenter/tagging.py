@@ -22,7 +22,6 @@ TAGS = "/api/cis/tagging/tag"
 BEARERS = "/api/cis/tagging/tag-association"
 DATASTORE = "Datastore"
 AT_ONCE = 8  # details read in parallel: the API has no bulk form
-MOST = 20_000  # categories, or tags of one
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +172,10 @@ class Tagging:
 
 
 def _each(ids: object, ask: Callable[[str], Any]) -> Sequence[Mapping[str, Any]]:
-    """All of them, without those deleted meanwhile. Each costs a request, so what is no list of ids, or a far
-    longer one than a vCenter has, raises TypeError before the first.
+    """All of them, without those deleted meanwhile. Each costs a request, so what is no list of ids raises
+    TypeError before the first.
     """
-    if not (isinstance(ids, list) and len(ids) <= MOST and all(isinstance(each, str) for each in ids)):
+    if not (isinstance(ids, list) and all(isinstance(each, str) for each in ids)):
         raise TypeError
 
     def one(identity: str) -> Mapping[str, Any] | None:

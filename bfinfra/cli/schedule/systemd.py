@@ -38,14 +38,14 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.model.files import write_whole
     from bfinfra.render import systemd
 
-    context.can_write(args.out and f"{args.out}/bfinfra.service")
+    context.can_write(args, args.out and f"{args.out}/bfinfra.service")
     site, _ = context.load(args)
     no_keyring(site)
     with written("a unit of systemd"):
         units = (systemd.watching if args.watch else systemd.timed)(check_of(args, site), args.user or "")
     if args.out:
         folder = Path(args.out)
-        context.can_write(*(str(folder / name) for name in units))
+        context.can_write(args, *(str(folder / name) for name in units))
         for name, text in units.items():
             write_whole(folder / name, text)
         Screen.of(args).say(

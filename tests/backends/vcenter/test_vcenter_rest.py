@@ -153,3 +153,12 @@ def test_the_older_api_is_tried_where_the_new_one_is_missing(rest, echo):
     rest.get("/api/a")
     rest.close()
     assert echo.asked[-1][:2] == ("DELETE", "/rest/com/vmware/cis/session")
+
+
+@pytest.mark.parametrize("around", ['{{"items": {}}}', "{}"])
+def test_a_list_that_is_longer_than_any_in_a_vcenter_is_refused_before_each_is_asked_for(rest, echo, around):
+    echo.answers["/api/a"] = (200, around.format(json.dumps(["a"] * 20_001)).encode(), {})
+    with pytest.raises(Malformed, match="a list of more than 20,000 entries"):
+        rest.get("/api/a")
+    echo.answers["/api/a"] = (200, around.format(json.dumps(["a"] * 20_000)).encode(), {})
+    assert rest.get("/api/a")

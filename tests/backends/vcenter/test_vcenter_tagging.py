@@ -50,8 +50,8 @@ class Lying(Vanishing):
 
 @pytest.mark.parametrize(
     "categories",
-    [[{}] * (1 << 20), "x" * 70_000, ["a"] * (1 << 20), {"a": 1}, [None]],
-    ids=["no ids", "text", "too many", "a mapping", "none"],
+    [[{}] * (1 << 20), "x" * 70_000, {"a": 1}, [None]],
+    ids=["no ids", "text", "a mapping", "none"],
 )
 def test_a_list_that_can_be_none_is_refused_before_anything_is_asked_for_each(categories: object) -> None:
     server = Lying(categories)
