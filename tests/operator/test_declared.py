@@ -470,6 +470,20 @@ def test_a_link_that_the_kubelet_does_not_make_is_refused(tmp_path: Path, data: 
         mounted(site / SITE)
 
 
+@pytest.mark.parametrize("at", ["", CURRENT])
+def test_a_volume_that_is_a_link_itself_is_refused(tmp_path: Path, at: str) -> None:
+    """The volume's folder, and the one in it to which the kubelet's own link leads."""
+    folder = volume(tmp_path / "site", {"a": "b"}) / at
+    folder.rename(tmp_path / "content")
+    folder.symlink_to(tmp_path / "content")
+    with pytest.raises(BfinfraError, match="a file of the Site can't be used; Not a directory"):
+        mounted(tmp_path / "site" / SITE)
+
+
+def test_no_value_is_shown_with_what_a_site_has_declared() -> None:
+    assert repr(Contents({"TOKEN": "pw-1"}, {"a.pem": b"pw-2"})) == "Contents(TOKEN, a.pem)"
+
+
 @pytest.mark.parametrize("exchanged", [("a", "secret"), ("certs", "outside")])
 def test_what_becomes_a_link_after_it_was_listed_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchanged: tuple[str, str]
