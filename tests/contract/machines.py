@@ -11,6 +11,7 @@ from typing import Any
 from contract.sides import VCenterSide
 
 from bfinfra.backends.vcenter import VCenter
+from bfinfra.backends.vcenter.places import only
 from bfinfra.backends.vcenter.vm import Hardware, Import
 from bfinfra.sandbox.factories.descriptor import Appliance, Disk, descriptor
 from bfinfra.sandbox.factories.vmdk import make_vmdk
@@ -41,11 +42,11 @@ def import_spec(
 ) -> Import:
     """What an import of this name needs; `disk`: with something to upload."""
     inventory = vc.inventory.read()
-    host, cluster = inventory.host(side.host), inventory.cluster(side.cluster)
+    host, cluster = only(inventory.host(side.host)), only(inventory.cluster(side.cluster))
     datastore, network, folder = (
-        inventory.datastore(side.datastore),
-        inventory.network(side.network),
-        inventory.folder("", "DC0"),
+        only(inventory.datastore(side.datastore)),
+        only(inventory.network(side.network)),
+        only(inventory.folder("", "DC0")),
     )
     assert host and cluster and datastore and network and folder
     disks = (Disk("disk1.vmdk", len(DATA), GIB),) if disk else ()
@@ -87,7 +88,7 @@ def gone(vc: VCenter, moid: str) -> None:
 
 def active(vc: VCenter, side: VCenterSide) -> None:
     """Passthrough of the first card is on and in effect."""
-    host = vc.inventory.read().host(side.host)
+    host = only(vc.inventory.read().host(side.host))
     assert host
     (found,) = vc.hosts.read([host.moid], MARK)
     if not any(d.active for d in found.devices if d.address == "0000:17:00.0"):

@@ -6,6 +6,7 @@ from contract.calls import Account, call
 from contract.machines import GIB, MARK, imported
 from contract.sides import VCenterSide
 
+from bfinfra.backends.vcenter.places import only
 from bfinfra.backends.vcenter.vm import Clone, Hardware, NewDisk
 from bfinfra.model.errors import Exists, Rejected
 
@@ -15,7 +16,7 @@ def test_a_clone_has_what_it_was_given(vcenter: VCenterSide, account: Account) -
     vc = vcenter.open()
     moid = imported(vcenter, vc, "original")
     (source,) = vc.machines.read([moid], [MARK])
-    network = vc.inventory.read().network(vcenter.network)
+    network = only(vc.inventory.read().network(vcenter.network))
     assert network
     hardware = Hardware(
         cpus=4,

@@ -7,6 +7,7 @@ from contract.sides import VCenterSide
 
 from bfinfra.backends.vcenter import hosts, tasks
 from bfinfra.backends.vcenter.inventory import NoDatacenter
+from bfinfra.backends.vcenter.places import only
 from bfinfra.model.errors import Busy, Missing, Rejected
 
 KEY, NOTE = "bfinfra.contract", "bfinfra.contract.note"
@@ -21,12 +22,12 @@ def test_the_inventory_is_read_in_one_call(vcenter: VCenterSide) -> None:
         f"DC0_C{c}_H{n}" for c in (0, 1) for n in range(3)
     ]
     assert all(h.connected and not h.maintenance for h in found.hosts)
-    store = found.datastore(vcenter.datastore)
+    store = only(found.datastore(vcenter.datastore))
     assert store and store.accessible and 0 < store.free <= store.capacity and store.hosts
-    network, folder = found.network(vcenter.network), found.folder("", "DC0")
+    network, folder = only(found.network(vcenter.network)), only(found.folder("", "DC0"))
     assert network and not network.distributed and folder and folder.path == "vm"
-    cluster = found.cluster(vcenter.cluster)
-    pool = found.pool("", cluster.moid) if cluster else None
+    cluster = only(found.cluster(vcenter.cluster))
+    pool = next((p for p in found.pools if p.owner == cluster.moid and p.root), None) if cluster else None
     assert cluster and pool and pool.moid == cluster.pool
     assert vc.transport.tally.names["RetrievePropertiesEx"] == 1
 
@@ -42,7 +43,7 @@ def test_pools_are_read_without_all_else(vcenter: VCenterSide) -> None:
 @call("inventory.read", case="a distributed port group")
 @lacks("sandbox: its worlds have standard networks only")
 def test_distributed_port_groups_are_distinguished(vcenter: VCenterSide) -> None:
-    network = vcenter.open().inventory.read().network("DC0_DVPG0")
+    network = only(vcenter.open().inventory.read().network("DC0_DVPG0"))
     assert network and network.distributed
 
 
@@ -56,7 +57,7 @@ def test_an_unknown_datacenter_is_refused_with_what_there_is(vcenter: VCenterSid
 @call("capacity.read", case="what clusters have for machines")
 def test_clusters_say_what_they_have(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
-    cluster = vc.inventory.read().cluster(vcenter.cluster)
+    cluster = only(vc.inventory.read().cluster(vcenter.cluster))
     assert cluster
     found = vc.capacity.read()[cluster.moid]
     assert found.cpu >= found.core > 0
@@ -225,6 +226,6 @@ def properties_host(content, moid):
 
 
 def host(vc, side: VCenterSide, name: str = "") -> str:
-    found = vc.inventory.read().host(name or side.host)
+    found = only(vc.inventory.read().host(name or side.host))
     assert found
     return str(found.moid)

@@ -7,6 +7,7 @@ from contract.machines import GIB, MARK, active, imported
 from contract.sides import VCenterSide
 
 from bfinfra.backends.vcenter import properties
+from bfinfra.backends.vcenter.places import only
 from bfinfra.backends.vcenter.vm import Attach, Hardware, NewDisk
 from bfinfra.model.errors import Conflict, Missing, Rejected
 
@@ -76,7 +77,7 @@ def test_machines_that_are_gone_are_left_out(vcenter: VCenterSide) -> None:
 def test_a_reconfiguration_is_one_task(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
     moid = imported(vcenter, vc, "reconfigured")
-    network = vc.inventory.read().network(vcenter.network)
+    network = only(vc.inventory.read().network(vcenter.network))
     assert network
     writes = vc.transport.tally.writes
     vc.machines.reconfigure(
@@ -105,7 +106,7 @@ def test_a_reconfiguration_is_one_task(vcenter: VCenterSide) -> None:
 def test_a_disk_comes_grows_and_goes(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
     moid = imported(vcenter, vc, "disks")
-    store = vc.inventory.read().datastore(vcenter.datastore)
+    store = only(vc.inventory.read().datastore(vcenter.datastore))
     assert store
     vc.machines.reconfigure(
         moid,
@@ -294,7 +295,7 @@ def test_a_machine_is_moved(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
     moid = imported(vcenter, vc, "moved")
     inventory = vc.inventory.read()
-    root = inventory.folder("", "DC0")
+    root = only(inventory.folder("", "DC0"))
     assert root
     made = vc.session.write(
         lambda content: properties_ref(content, "Folder", root.moid).CreateFolder("theirs")
@@ -310,7 +311,7 @@ def test_a_machine_is_moved(vcenter: VCenterSide) -> None:
 def test_a_machine_is_moved_to_another_pool(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
     moid = imported(vcenter, vc, "swimmer")
-    cluster = vc.inventory.read().cluster(vcenter.cluster)
+    cluster = only(vc.inventory.read().cluster(vcenter.cluster))
     assert cluster
     share = properties.vim.ResourceAllocationInfo(
         reservation=0,

@@ -18,6 +18,7 @@ from bfinfra.backends.vcenter.namespaces import (
     Namespaces,
     Settings,
 )
+from bfinfra.backends.vcenter.places import only
 from bfinfra.backends.vcenter.vm_classes import VM_CLASSES, Device, VmClass, VmClasses
 from bfinfra.model.errors import Busy, Denied, Exists, Missing, Rejected
 
@@ -26,7 +27,7 @@ CATALOG = "vcsim: a supervisor's details are empty, storage policies and librari
 
 
 def clusters(vcenter: VCenterSide, vc) -> str:
-    found = vc.inventory.read().cluster(vcenter.supervisor)
+    found = only(vc.inventory.read().cluster(vcenter.supervisor))
     assert found
     return str(found.moid)
 

@@ -8,6 +8,7 @@ from contract.calls import Account, call, lacks
 from contract.sides import VCenterSide
 
 from bfinfra.backends.vcenter import VCenter
+from bfinfra.backends.vcenter.places import only
 from bfinfra.backends.vcenter.policies import Policy, StoragePolicies
 from bfinfra.backends.vcenter.tagging import Category, Tag, Tagging
 from bfinfra.model.errors import Exists, Rejected
@@ -126,7 +127,7 @@ def ours(name: str, description: str) -> bool:
 @lacks(TAGS)
 def test_a_tag_is_made_put_on_datastores_and_removed(vcenter: VCenterSide) -> None:
     tagging, category, tag = own(vcenter)
-    store = vcenter.open().inventory.read().datastore(vcenter.datastore)
+    store = only(vcenter.open().inventory.read().datastore(vcenter.datastore))
     assert store
     tagging.describe(tag, "other")
     for _ in range(2):

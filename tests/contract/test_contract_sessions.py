@@ -10,6 +10,7 @@ from contract.sides import READER, VCenterSide
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import leftovers, properties, refs
+from bfinfra.backends.vcenter.places import only
 from bfinfra.model.errors import Busy, Denied, Expired, Missing, Rejected
 from bfinfra.model.rights import Entity
 
@@ -66,7 +67,7 @@ def test_a_read_survives_the_end_of_its_session(vcenter: VCenterSide) -> None:
 @call("session.write", case="the session ended: a write is not repeated")
 def test_a_write_on_an_ended_session_is_not_repeated(vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()
-    host = vc.inventory.read().host(vcenter.host)
+    host = only(vc.inventory.read().host(vcenter.host))
     assert host
     vc.session.content().sessionManager.Logout()
     with account.refused(Expired):
@@ -88,7 +89,7 @@ def test_without_a_right_a_write_is_denied_and_the_privilege_named(
     vcenter: VCenterSide, account: Account
 ) -> None:
     vc = vcenter.open(READER if vcenter.mode == "sandbox" else "administrator@vsphere.local")
-    host = vc.inventory.read().host(vcenter.host)
+    host = only(vc.inventory.read().host(vcenter.host))
     assert host
     with account.refused(Denied) as failed:
         vc.hosts.set_attribute(host.moid, "bfinfra.contract", "x")

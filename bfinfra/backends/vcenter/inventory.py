@@ -9,17 +9,30 @@ from urllib.parse import unquote
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import properties, refs
-from bfinfra.backends.vcenter.places import Cluster, Datastore, Folder, Host, Inventory, Network, Pool, Thing
+from bfinfra.backends.vcenter.places import (
+    ROOT,
+    Cluster,
+    Datastore,
+    Folder,
+    Host,
+    Inventory,
+    Network,
+    Pool,
+    Thing,
+)
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.model.errors import Rejected
 
+GROUP = vim.dvs.DistributedVirtualPortgroup
 PATHS: Mapping[type[Any], Sequence[str]] = {
     vim.Datacenter: ["name", "parent", "vmFolder"],
     vim.ComputeResource: ["name", "parent", "resourcePool", "environmentBrowser", "datastore", "network"],
     vim.HostSystem: ["name", "parent", "runtime.connectionState", "runtime.inMaintenanceMode"],
     vim.Datastore: ["name", "parent", "summary.freeSpace", "summary.capacity", "summary.accessible", "host"],
     vim.Network: ["name", "parent", "host"],
+    GROUP: ["config.distributedVirtualSwitch"],
+    vim.DistributedVirtualSwitch: ["name"],
     vim.Folder: ["name", "parent"],
     vim.ResourcePool: ["name", "parent", "owner"],
 }
@@ -54,7 +67,8 @@ class Inventories:
 
 def _assemble(rows: Sequence[Row], datacenter: str | None, server: str) -> Inventory:
     by_id = {row.moid: row for row in rows}
-    homes = {row.moid: _home(row, by_id) for row in rows}
+    centers_of = {row.moid: _center(row, by_id) for row in rows}
+    homes = {moid: _name(row) if row else "" for moid, row in centers_of.items()}
     centers = tuple(
         Thing(moid=r.moid, name=_name(r), datacenter=_name(r), ref=r.ref)
         for r in rows
@@ -70,8 +84,23 @@ def _assemble(rows: Sequence[Row], datacenter: str | None, server: str) -> Inven
         )
     here = [r for r in rows if not datacenter or homes[r.moid] == datacenter]
 
+    known: dict[str, str] = {}
+    switches = {row.moid: _name(row) for row in rows if isinstance(row.ref, vim.DistributedVirtualSwitch)}
+
     def base(row: Row) -> dict[str, Any]:
-        return {"moid": row.moid, "name": _name(row), "datacenter": homes[row.moid], "ref": row.ref}
+        return {
+            "moid": row.moid,
+            "name": _name(row),
+            "datacenter": homes[row.moid],
+            "where": _where(row, by_id, known),
+            "ref": row.ref,
+        }
+
+    def below(row: Row) -> str:
+        center = centers_of[row.moid]
+        return (
+            _where(row, by_id, known).removeprefix(_where(center, by_id, known) if center else "").strip("/")
+        )
 
     def all_of(kind: type[Any]) -> list[Row]:
         return [row for row in here if isinstance(row.ref, kind)]
@@ -86,12 +115,13 @@ def _assemble(rows: Sequence[Row], datacenter: str | None, server: str) -> Inven
         tuple(
             Network(
                 **base(r),
-                distributed=isinstance(r.ref, vim.dvs.DistributedVirtualPortgroup),
+                distributed=isinstance(r.ref, GROUP),
                 hosts=_ids(r["host"]),
+                switch=switches.get(refs.moid(r["config.distributedVirtualSwitch"]), ""),
             )
             for r in all_of(vim.Network)
         ),
-        tuple(Folder(**base(r), path=_path(r, by_id)) for r in all_of(vim.Folder)),
+        tuple(Folder(**base(r), path=below(r)) for r in all_of(vim.Folder)),
         tuple(
             Pool(**base(r), owner=refs.moid(r["owner"]), root=isinstance(r["parent"], vim.ComputeResource))
             for r in all_of(vim.ResourcePool)
@@ -135,16 +165,18 @@ def _ancestors(row: Row, by_id: Mapping[str, Row]) -> list[Row]:
     return chain
 
 
-def _home(row: Row, by_id: Mapping[str, Row]) -> str:
-    if isinstance(row.ref, vim.Datacenter):
-        return _name(row)
-    return next((_name(r) for r in _ancestors(row, by_id) if isinstance(r.ref, vim.Datacenter)), "")
+def _center(row: Row, by_id: Mapping[str, Row]) -> Row | None:
+    """The datacenter of an object."""
+    return next((r for r in (row, *_ancestors(row, by_id)) if isinstance(r.ref, vim.Datacenter)), None)
 
 
-def _path(row: Row, by_id: Mapping[str, Row]) -> str:
-    names = [_name(row)]
-    for parent in _ancestors(row, by_id):
-        if isinstance(parent.ref, vim.Datacenter):
-            break
-        names.append(_name(parent))
-    return "/".join(reversed(names))
+def _where(row: Row, by_id: Mapping[str, Row], known: dict[str, str]) -> str:
+    """The path of an object, such as `/DC0/vm/gpu`. `known`: those of its ancestors, as far as computed."""
+    parent = by_id.get(refs.moid(row["parent"]))
+    if parent is None:
+        return f"/{_name(row)}"
+    if parent.moid not in known:
+        known[parent.moid] = ""  # ends a circle
+        known[parent.moid] = _where(parent, by_id, known)
+    root = isinstance(parent.ref, vim.Datacenter) and refs.moid(parent["vmFolder"]) == row.moid
+    return f"{known[parent.moid]}/{ROOT if root else _name(row)}"

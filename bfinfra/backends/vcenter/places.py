@@ -1,25 +1,42 @@
-"""The places of VMs, as plain values: clusters, hosts, datastores, networks, folders, pools. Light, as
-reading a site imports it.
+"""The places of VMs, as plain values: clusters, hosts, datastores, networks, folders, pools; and the one
+lookup of an object by what a site calls it. Light, as reading a site imports it.
+
+A name is unique in its folder, switch or parent only (vSphere API, Folder: DuplicateName).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import field
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
-from bfinfra.model.errors import Rejected
 from bfinfra.model.records import dataclass
+
+ROOT = "vm"
+"""The datacenter's root folder for VMs in `Folder.path`, whatever it is called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thing:
-    """An object of the inventory. `ref`: the server's object, for this package only."""
+    """An object of the inventory. `ref`: the server's object, for this package only; `where`: its path, such
+    as `/DC0/host/gpu/farm`.
+    """
 
     moid: str
     name: str
     datacenter: str = ""
     ref: Any = field(repr=False, compare=False, default=None)
+    where: str = ""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All paths that lead to it. The first one is its own alone."""
+        return (self.where or self.name,)
+
+    def is_called(self, text: str) -> bool:
+        """Whether a site means it: by its name, its path, or the end of its path."""
+        end = f"/{text.strip('/')}"
+        return self.name == text or (end != "/" and any(f"/{each}".endswith(end) for each in self.paths))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,10 +68,17 @@ class Datastore(Thing):
 
 @dataclass(frozen=True, kw_only=True)
 class Network(Thing):
-    """`distributed`: a port group of a distributed switch."""
+    """`distributed`: a port group of a distributed switch; `switch`: that switch's name."""
 
     distributed: bool
     hosts: frozenset[str]
+    switch: str = ""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The path with its switch first: two switches of a folder may have port groups of one name."""
+        home, _, name = self.where.rpartition("/")
+        return (f"{home}/{self.switch}/{name}", self.where) if self.switch else (self.where or self.name,)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,11 +125,53 @@ class ResourcePool(Thing):
 
 
 E = TypeVar("E", bound=Thing)
+F_co = TypeVar("F_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[F_co]):
+    """The one object that is meant."""
+
+    thing: F_co
+
+
+@dataclass(frozen=True, slots=True)
+class Nowhere:
+    """No object of that name. `known`: the names that there are."""
+
+    known: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """More than one; `paths`: where they are."""
+
+    paths: tuple[str, ...]
+
+
+Lookup = Found[F_co] | Nowhere | Several
+"""What a name or a path leads to."""
+
+
+def lookup(things: Iterable[E], text: str) -> Lookup[E]:
+    """The object among `things` that a name or a path means."""
+    every = list(things)
+    found = [each for each in every if each.is_called(text)]
+    if len(found) == 1:
+        return Found(found[0])
+    return (
+        Several(tuple(sorted(t.paths[0] for t in found))) if found else Nowhere(tuple(t.name for t in every))
+    )
+
+
+def only(found: Lookup[F_co]) -> F_co | None:
+    """The object, if there is exactly one."""
+    return found.thing if isinstance(found, Found) else None
 
 
 @dataclass(frozen=True)
 class Inventory:
-    """The result of one read. Each mapping has all objects of a name in the site's datacenter."""
+    """The result of one read: the objects of the site's datacenter, or of all where it names none."""
 
     clusters: tuple[Cluster, ...] = ()
     hosts: tuple[Host, ...] = ()
@@ -129,40 +195,40 @@ class Inventory:
         )
         return frozenset(thing.moid for things in everything for thing in things)
 
-    def cluster(self, name: str) -> Cluster | None:
-        """The cluster with that name. Raises Rejected if there are several, as all methods below do."""
-        return _only(self.clusters, name, "clusters")
+    def cluster(self, text: str) -> Lookup[Cluster]:
+        """A cluster by its name or path. `datacenter` below: the one in which to look, "" for all."""
+        return lookup(self.clusters, text)
 
-    def host(self, name: str) -> Host | None:
-        """The host of that name."""
-        return _only(self.hosts, name, "hosts")
+    def host(self, text: str, datacenter: str = "") -> Lookup[Host]:
+        """A host."""
+        return lookup(_within(self.hosts, datacenter), text)
 
-    def datastore(self, name: str) -> Datastore | None:
-        """The datastore of that name."""
-        return _only(self.datastores, name, "datastores")
+    def datastore(self, text: str, datacenter: str = "") -> Lookup[Datastore]:
+        """A datastore."""
+        return lookup(_within(self.datastores, datacenter), text)
 
-    def network(self, name: str) -> Network | None:
-        """The network or distributed port group of that name."""
-        return _only(self.networks, name, "networks")
+    def network(self, text: str, datacenter: str = "") -> Lookup[Network]:
+        """A network or distributed port group; `switch/port group`, too."""
+        return lookup(_within(self.networks, datacenter), text)
 
-    def pool(self, name: str, cluster: str) -> Pool | None:
-        """The resource pool with that name in the cluster with that id; for "" the cluster's own."""
-        here = [p for p in self.pools if p.owner == cluster and (p.root if not name else p.name == name)]
-        return _only(here, name or "Resources", "resource pools") if name else next(iter(here), None)
+    def pool(self, text: str, cluster: str) -> Lookup[Pool]:
+        """A resource pool below the cluster with that id; `parent/pool`, too."""
+        return lookup((p for p in self.pools if p.owner == cluster and not p.root), text)
 
-    def folder(self, path: str, datacenter: str) -> Folder | None:
-        """The VM folder at that path (`gpu/bitfusion`; "": the datacenter's root for VMs)."""
-        full = f"vm/{path.strip('/')}".rstrip("/")
-        return next((f for f in self.folders if f.datacenter == datacenter and f.path == full), None)
+    def folder(self, text: str, datacenter: str = "") -> Lookup[Folder]:
+        """The VM folder at a path below the datacenter's root for VMs (`gpu/bitfusion`; "": the root)."""
+        below = [f for f in _within(self.folders, datacenter) if f"{f.path}/".startswith(f"{ROOT}/")]
+        full = f"{ROOT}/{text.strip('/')}".rstrip("/")
+        found = [f for f in below if f.path == full or (text and f.where == text)]
+        if len(found) == 1:
+            return Found(found[0])
+        known = tuple(f.path.removeprefix(ROOT).strip("/") for f in below)
+        return Several(tuple(sorted(f.where for f in found))) if found else Nowhere(known)
+
+    def home(self, folder: str) -> str:
+        """The path of the VM folder with that id; "" if it is not in this inventory."""
+        return next((f.where for f in self.folders if f.moid == folder), "")
 
 
-def _only(things: Sequence[E], name: str, what: str) -> E | None:
-    found = [t for t in things if t.name == name]
-    if len(found) > 1:
-        homes = ", ".join(sorted({t.datacenter for t in found}))
-        raise Rejected(
-            f"{len(found)} {what} have the name {name}",
-            why=f"in {homes}",
-            next="write vcenter.datacenter to say which is meant",
-        )
-    return found[0] if found else None
+def _within(things: Iterable[E], datacenter: str) -> list[E]:
+    return [thing for thing in things if not datacenter or thing.datacenter == datacenter]

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from bfinfra.backends.vcenter.places import Allocation, Inventory, ResourcePool
+from bfinfra.backends.vcenter.places import Allocation, Inventory, ResourcePool, only
 from bfinfra.kinds.vcenter.base.machine_notes import MARK
+from bfinfra.kinds.vcenter.base.named import the
 from bfinfra.kinds.vcenter.base.pending import LONGEST, pending, pending_name
 from bfinfra.kinds.vcenter.base.pools import pool_named
 from bfinfra.model import compare, kind, resource
@@ -26,7 +27,6 @@ from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, Use, holds
 from bfinfra.model.site import Site
 from bfinfra.model.step import Step
-from bfinfra.model.suggest import nearest
 from bfinfra.model.units import MIB, Bytes, Megahertz
 
 if TYPE_CHECKING:
@@ -352,12 +352,12 @@ def _delete(name: str, state: State, site: str) -> Delete:
 
 def _existing(name: str, spec: Spec, facts: ResourcePoolFacts) -> ResourcePool | None:
     """An existing pool of that name and parent, which can be adopted."""
-    cluster = facts.inventory.cluster(spec.cluster)
+    cluster = only(facts.inventory.cluster(spec.cluster))
     if cluster is None:
         return None
     parent = cluster.pool
     if spec.parent is not None:
-        outer = facts.inventory.pool(spec.parent, cluster.moid)
+        outer = only(facts.inventory.pool(spec.parent, cluster.moid))
         parent = outer.moid if outer else ""
     return next((each for each in facts.pools if each.name == name and each.parent == parent), None)
 
@@ -367,13 +367,7 @@ def _parent(spec: Spec, context: PlanContext) -> str | Unknown:
     no such cluster or pool.
     """
     facts: ResourcePoolFacts = context.facts
-    cluster = facts.inventory.cluster(spec.cluster)
-    if cluster is None:
-        raise Refusal(
-            f"there is no cluster {spec.cluster}",
-            field="cluster",
-            next=nearest(spec.cluster, [each.name for each in facts.inventory.clusters]),
-        )
+    cluster = the(facts.inventory.cluster(spec.cluster), "cluster", spec.cluster, "cluster")
     if spec.parent is None:
         return cluster.pool
     return pool_named(spec.parent, "parent", cluster, facts.inventory, context)

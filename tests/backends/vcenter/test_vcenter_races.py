@@ -13,6 +13,7 @@ from pyVmomi import vim
 import bfinfra
 from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import VCenter, machines, refs
+from bfinfra.backends.vcenter.places import only
 from bfinfra.backends.vcenter.vm import Attach, Hardware
 from bfinfra.model.errors import Busy, Rejected
 from bfinfra.sandbox import Running
@@ -93,7 +94,7 @@ def test_a_card_whose_host_restarts_is_not_attached_without_the_hosts_name(
 ) -> None:
     """Such a backing would name no host, and nobody would notice."""
     inventory = vcenter.inventory.read()
-    place, pool = inventory.folder("", inventory.datacenters[0].name), inventory.clusters[0].pool
+    place, pool = only(inventory.folder("", inventory.datacenters[0].name)), inventory.clusters[0].pool
     assert place
     spec = vim.vm.ConfigSpec(
         name="a",
@@ -124,7 +125,7 @@ def test_a_card_whose_host_restarts_is_not_attached_without_the_hosts_name(
 def imported(vcenter: VCenter, host: Any) -> str:
     """A machine that notes that its import isn't whole."""
     inventory = vcenter.inventory.read()
-    place, pool = inventory.folder("", inventory.datacenters[0].name), inventory.clusters[0].pool
+    place, pool = only(inventory.folder("", inventory.datacenters[0].name)), inventory.clusters[0].pool
     assert place
     spec = vim.vm.ConfigSpec(
         name="half",

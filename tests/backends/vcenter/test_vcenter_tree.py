@@ -25,6 +25,7 @@ from bfinfra.backends.vcenter import (
     refs,
     tree,
 )
+from bfinfra.backends.vcenter.places import only
 from bfinfra.backends.vcenter.vm import Attach
 from bfinfra.model.errors import Denied, Malformed
 from bfinfra.model.mark import Mark
@@ -64,7 +65,10 @@ def machine(vcenter: VCenter) -> None:
     here = vcenter.inventory.read()
     detail = next(d for d in vcenter.hosts.read([h.moid for h in here.hosts], "bfinfra.mark") if d.devices)
     host, gpu = next(h for h in here.hosts if h.moid == detail.moid), detail.devices[0]
-    store, folder = next(d for d in here.datastores if host.moid in d.hosts), here.folder("", host.datacenter)
+    store, folder = (
+        next(d for d in here.datastores if host.moid in d.hosts),
+        only(here.folder("", host.datacenter)),
+    )
     card = devices.add_pci(
         Attach(vendor=gpu.vendor, device=gpu.device, address=gpu.address, name=gpu.name), -200, "BYPASS"
     )
@@ -91,7 +95,7 @@ def machine(vcenter: VCenter) -> None:
             vAppConfig=app,
             files=vim.vm.FileInfo(vmPathName=f"[{store.name}]"),
         )
-        pool = here.pool("", host.cluster)
+        pool = next(p for p in here.pools if p.owner == host.cluster and p.root)
         return refs.refer(content, vim.Folder, folder.moid).CreateVM_Task(
             spec, refs.refer(content, vim.ResourcePool, pool.moid), host.ref
         )
@@ -124,8 +128,8 @@ def test_every_property_comes_out_as_pyvmomi_has_it(vcenter):
     assert {type(row.ref) for row in rows} >= {vim.VirtualMachine, vim.HostSystem, vim.Datacenter}
     compared = 0
     for row in rows:
-        kind = next(each for each in type(row.ref).__mro__ if each in READ)
-        model = properties.one(content, row.ref, READ[kind])
+        paths = [path for kind in READ if isinstance(row.ref, kind) for path in READ[kind]]
+        model = properties.one(content, row.ref, paths)
         assert row.values.keys() == model.values.keys()
         for path, value in model.values.items():
             if not path.startswith("summary.effective"):

@@ -12,6 +12,7 @@ from vcsim_peer import ENV
 
 from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import VCenter, properties, refs, soap
+from bfinfra.backends.vcenter.places import only
 from bfinfra.backends.vcenter.vm import Attach, Hardware, Import
 from bfinfra.model.errors import Exists, Expired, Missing, Rejected
 from bfinfra.sandbox.factories.descriptor import Appliance, Disk, descriptor
@@ -31,7 +32,7 @@ def vcenter(vcsim):
 @pytest.fixture
 def place(vcenter):
     inventory = vcenter.inventory.read()
-    return inventory, inventory.host("DC0_C0_H0")
+    return inventory, only(inventory.host("DC0_C0_H0"))
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def wanted(place, name: str, *cards: str, **more) -> Import:
             name, "Server", "1-1", (Disk("disk1.vmdk", len(DATA), 50 << 30),), ("Network 1", "Network 2")
         )
     )
-    network = inventory.network("DC0_DVPG0").moid
+    network = only(inventory.network("DC0_DVPG0")).moid
     settings = {
         "hardware": Hardware(
             cpus=8,
@@ -72,10 +73,10 @@ def wanted(place, name: str, *cards: str, **more) -> Import:
         descriptor=text,
         networks={"Network 1": network, "Network 2": network},
         properties={"hostname": name, "customer_password": "long-secret"},
-        folder=inventory.folder("", "DC0").moid,
-        pool=inventory.cluster("DC0_C0").pool,
+        folder=only(inventory.folder("", "DC0")).moid,
+        pool=only(inventory.cluster("DC0_C0")).pool,
         host=host.moid,
-        datastore=inventory.datastore("LocalDS_0").moid,
+        datastore=only(inventory.datastore("LocalDS_0")).moid,
         files={"disk1.vmdk": len(DATA)},
         open=lambda _: io.BytesIO(DATA),
         **settings,
@@ -85,10 +86,10 @@ def wanted(place, name: str, *cards: str, **more) -> Import:
 def test_the_inventory_is_read_in_one_collector_call(vcsim):
     vcenter = vcsim.vcenter(read_only=True)
     inventory = vcenter.inventory.read()
-    assert inventory.cluster("DC0_C0").datacenter == "DC0"
-    assert inventory.network("DC0_DVPG0").distributed
-    assert inventory.datastore("LocalDS_0").free > 0
-    assert inventory.folder("", "DC0").path == "vm"
+    assert only(inventory.cluster("DC0_C0")).datacenter == "DC0"
+    assert only(inventory.network("DC0_DVPG0")).distributed
+    assert only(inventory.datastore("LocalDS_0")).free > 0
+    assert only(inventory.folder("", "DC0")).path == "vm"
     assert vcenter.transport.tally.names["RetrievePropertiesEx"] == 1
     vcenter.close()
     assert vcenter.transport.tally.names["Logout"] == 1

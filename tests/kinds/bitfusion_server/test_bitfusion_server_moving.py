@@ -15,6 +15,7 @@ from pyVmomi import vim
 import bfinfra
 from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import VCenter, refs
+from bfinfra.backends.vcenter.places import only
 from bfinfra.engine.apply import Options
 from bfinfra.kinds.vcenter.bitfusion_server.state import MARK
 from bfinfra.model.outcome import Outcome
@@ -48,7 +49,7 @@ def apply(sandbox: Running, between: Callable[[], Any], path: Path = PATH, **how
     )
 
 
-def only(vcenter: VCenter) -> Any:
+def the_server(vcenter: VCenter) -> Any:
     (found,) = (each for each in vcenter.machines.survey(MARK) if each.name != TEMPLATE)
     return found
 
@@ -56,7 +57,7 @@ def only(vcenter: VCenter) -> Any:
 def test_a_strangers_vm_that_takes_the_name_after_the_plan_is_seen_and_left_alone(sandbox, vcenter):
     def take() -> None:
         inventory = vcenter.inventory.read()
-        place, pool = inventory.folder("", inventory.datacenters[0].name), inventory.clusters[0].pool
+        place, pool = only(inventory.folder("", inventory.datacenters[0].name)), inventory.clusters[0].pool
         files = vim.vm.FileInfo(vmPathName=f"[{inventory.datastores[0].name}]")
         spec = vim.vm.ConfigSpec(
             name="bf-01", guestId="other3xLinux64Guest", files=files, numCPUs=1, memoryMB=1024
@@ -70,15 +71,15 @@ def test_a_strangers_vm_that_takes_the_name_after_the_plan_is_seen_and_left_alon
 
     outcome = apply(sandbox, take)
     assert "did not make it" in endings(outcome)["bitfusion_server/bf-01"]
-    assert only(vcenter).mark == ""
+    assert the_server(vcenter).mark == ""
 
 
 def test_a_vm_that_somebody_deletes_after_the_plan_is_looked_for_and_not_found(sandbox, vcenter):
     assert made(apply(sandbox, lambda: None))
 
     def delete() -> None:
-        vcenter.machines.stop(only(vcenter).moid)
-        vcenter.machines.destroy(only(vcenter).moid)
+        vcenter.machines.stop(the_server(vcenter).moid)
+        vcenter.machines.destroy(the_server(vcenter).moid)
 
     assert made(apply(sandbox, delete, destroy=True))
 
@@ -89,19 +90,19 @@ def test_a_vm_whose_mark_somebody_takes_away_after_the_plan_is_no_longer_ours_to
 
     def forget() -> None:
         vcenter.tasks.run(
-            lambda c: refs.refer(c, vim.VirtualMachine, only(vcenter).moid).ReconfigVM_Task(unmark),
+            lambda c: refs.refer(c, vim.VirtualMachine, the_server(vcenter).moid).ReconfigVM_Task(unmark),
             "taking its mark away",
         )
 
     apply(sandbox, forget, destroy=True)
-    assert only(vcenter).name == "bf-01"
+    assert the_server(vcenter).name == "bf-01"
 
 
 def pool(vcenter: VCenter) -> str:
     """A resource pool of that name, made anew where it is there."""
     inventory = vcenter.inventory.read()
-    home = inventory.host("esx1.small.test")
-    found = inventory.pool("gpu", home.cluster)
+    home = only(inventory.host("esx1.small.test"))
+    found = only(inventory.pool("gpu", home.cluster))
 
     def make(content: Any) -> Any:
         if found is not None:
@@ -116,7 +117,9 @@ def pool(vcenter: VCenter) -> str:
         )
         spec = vim.ResourceConfigSpec(cpuAllocation=share, memoryAllocation=share)
         return refs.refer(
-            content, vim.ResourcePool, inventory.pool("", home.cluster).moid
+            content,
+            vim.ResourcePool,
+            next((p for p in inventory.pools if p.owner == home.cluster and p.root), None).moid,
         ).CreateResourcePool("gpu", spec)
 
     return refs.moid(vcenter.session.write(make))
@@ -127,7 +130,7 @@ def test_a_pool_that_is_made_anew_after_the_plan_is_looked_up_again(sandbox, vce
     path.write_text(PATH.read_text().replace("    gpus: 1\n", "    gpus: 1\n    resource_pool: gpu\n"))
     ids = [pool(vcenter)]
     assert made(apply(sandbox, lambda: ids.append(pool(vcenter)), path=path))
-    (found,) = vcenter.machines.read([only(vcenter).moid], [])
+    (found,) = vcenter.machines.read([the_server(vcenter).moid], [])
     assert found.pool == ids[1] != ids[0]
 
 

@@ -20,6 +20,7 @@ from rights.given import administrator
 
 from bfinfra.backends.vcenter import devices
 from bfinfra.backends.vcenter.library_items import Declared, Item
+from bfinfra.backends.vcenter.places import Found, only
 from bfinfra.backends.vcenter.vm import Attach, Attached, Disk, NewDisk, Nic, Vm
 from bfinfra.engine.guard import Allow, check
 from bfinfra.kinds.vcenter.base.machine_places import MachinePlaces
@@ -90,7 +91,9 @@ def spec(**changes):
 
 
 def context(**guests):
-    return PlanContext(OWN, facts=VirtualMachineFacts(INVENTORY, {"centos-7.6": TEMPLATE}, guests=guests))
+    return PlanContext(
+        OWN, facts=VirtualMachineFacts(INVENTORY, {"centos-7.6": Found(TEMPLATE)}, guests=guests)
+    )
 
 
 def existing(wanted, **changes):
@@ -105,7 +108,7 @@ def existing(wanted, **changes):
         memory=wanted.memory,
         reserved=wanted.reserved,
         instance_uuid="i",
-        nics=(Nic(4000, "", INVENTORY.network("VM Network").moid, ""),),
+        nics=(Nic(4000, "", only(INVENTORY.network("VM Network")).moid, ""),),
         extra={MARK: mark.on("i").encode()},
     )
     return State(mark=mark, machine=replace(machine, **changes))
@@ -123,7 +126,7 @@ def test_a_clone_brings_its_mark_its_own_identity_and_its_own_adapters():
     assert (hardware.instance_uuid, hardware.drop, hardware.add_nics) == (
         own,
         (4000,),
-        (INVENTORY.network("VM Network").moid,),
+        (only(INVENTORY.network("VM Network")).moid,),
     )
     assert Mark.decode(hardware.extra[MARK]).where(own) == OWN.committed(spec().applied())
     assert (hardware.extra["guestinfo.userdata"], hardware.extra["guestinfo.userdata.encoding"]) == (
@@ -331,7 +334,7 @@ def test_a_machine_that_somebody_switched_off_is_started():
     assert kinds(decide("w1", spec(), existing(spec(), on=False), context())) == [Start]
 
 
-NETWORK = INVENTORY.network("VM Network").moid
+NETWORK = only(INVENTORY.network("VM Network")).moid
 OTHER, GROUP = "network-2", "dvportgroup-7"
 PLACES = replace(
     INVENTORY,
@@ -424,7 +427,7 @@ def test_devices_that_are_others_are_mended(changes, had, steps, hardware, field
         "w1",
         wanted,
         existing(wanted, **had),
-        PlanContext(OWN, facts=VirtualMachineFacts(PLACES, {"centos-7.6": TEMPLATE})),
+        PlanContext(OWN, facts=VirtualMachineFacts(PLACES, {"centos-7.6": Found(TEMPLATE)})),
     )
     assert kinds(found) == steps
     given = found[steps.index(Reconfigure)].hardware
@@ -531,7 +534,8 @@ def test_further_disks_are_put_in_and_grown_while_it_runs(disks, hardware, field
 
 def test_a_clone_brings_disks_that_its_template_lacks_and_grows_those_that_it_has():
     context = PlanContext(
-        OWN, facts=VirtualMachineFacts(INVENTORY, {"centos-7.6": replace(TEMPLATE, disks=(FIRST, DATA))})
+        OWN,
+        facts=VirtualMachineFacts(INVENTORY, {"centos-7.6": Found(replace(TEMPLATE, disks=(FIRST, DATA)))}),
     )
     step, *_ = decide(
         "w1",
@@ -633,7 +637,8 @@ def test_without_cloud_inits_file_no_machine_is_made_and_an_existing_one_keeps_i
     wanted = spec(cloud_init={"user_data": "user-data"})
     away = {"w1": ("cloud_init.user_data", Absent("user-data is not there yet"))}
     meanwhile = PlanContext(
-        OWN, facts=VirtualMachineFacts(INVENTORY, {"centos-7.6": TEMPLATE}, guests={"w1": {}}, away=away)
+        OWN,
+        facts=VirtualMachineFacts(INVENTORY, {"centos-7.6": Found(TEMPLATE)}, guests={"w1": {}}, away=away),
     )
 
     def fields(state, now=wanted):

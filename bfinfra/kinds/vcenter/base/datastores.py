@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from bfinfra.backends.vcenter.places import Datastore, Inventory
-from bfinfra.backends.vcenter.vm import Disk
+from bfinfra.backends.vcenter.vm import Disk, Vm
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.units import bytes_text
 
@@ -23,11 +23,14 @@ class Claim(NamedTuple):
     thin: bool
 
 
-def store_of(disk: Disk, inventory: Inventory) -> Datastore | None:
-    """The datastore that holds a disk, from its file `[datastore] folder/name.vmdk`; None if there is none of
-    that name.
+def store_of(disk: Disk, machine: Vm, inventory: Inventory) -> Datastore | None:
+    """The datastore that holds a disk of a VM, from its file `[datastore] folder/name.vmdk`; None if it is
+    not known.
     """
-    return inventory.datastore(disk.file[1:].partition("]")[0]) if disk.file.startswith("[") else None
+    if not disk.file.startswith("["):
+        return None
+    name = disk.file[1:].partition("]")[0]
+    return next((s for s in inventory.datastores if s.name == name and s.moid in machine.datastores), None)
 
 
 def conflicts(claims: Iterable[Claim], *, freed: bool) -> Iterator[Conflict]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from bfinfra.backends.vcenter.places import Cluster, Inventory
+from bfinfra.backends.vcenter.places import Cluster, Inventory, Nowhere
+from bfinfra.kinds.vcenter.base.named import the
 from bfinfra.model.compare import Unknown
 from bfinfra.model.context import PlanContext
-from bfinfra.model.errors import Refusal
-from bfinfra.model.suggest import nearest
 
 
 def pool_named(
@@ -18,13 +17,9 @@ def pool_named(
     need = context.needs.get(field)
     if need is not None and (need.spec is not None or need.state is not None):
         return Unknown(need.key, "pool") if need.state is None else str(need.state.pool.moid)
+    if not name:
+        return cluster.pool
     found = inventory.pool(name, cluster.moid)
-    if found is None:
-        own = context.siblings if context.mark.address.startswith("resource_pool/") else ()
-        known = [p.name for p in inventory.pools if p.owner == cluster.moid and not p.root]
-        raise Refusal(
-            f"there is no resource pool {name} on {cluster.name}",
-            field=field,
-            next=nearest(name, [*own, *known]) or "make it first",
-        )
-    return found.moid
+    if isinstance(found, Nowhere) and context.mark.address.startswith("resource_pool/"):
+        found = Nowhere((*context.siblings, *found.known))
+    return the(found, "resource pool", name, field, f"on {cluster.name}").moid

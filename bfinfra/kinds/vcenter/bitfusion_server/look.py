@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bfinfra.backends import ova
 from bfinfra.backends.survey_cache import KnownObjects
 from bfinfra.backends.vcenter.identity import Identity
-from bfinfra.backends.vcenter.places import Inventory
+from bfinfra.backends.vcenter.places import Inventory, only
 from bfinfra.backends.vcenter.vm import Brief, Vm
 from bfinfra.kinds.vcenter.base.machine_notes import MARKS, OF_ALL
 from bfinfra.kinds.vcenter.base.secret_properties import SecretProperty, given, inspect
@@ -179,7 +179,7 @@ class Observer:
         """Server → its VM. If several VMs have the same mark, the one with the server's instance UUID is
         taken, else the oldest. Copies are left out, unless one is where a desired server belongs.
         """
-        hosts, homes = {h.moid: h.name for h in self._inventory.hosts}, _homes(wanted, self._inventory)
+        hosts = {h.moid: h.name for h in self._inventory.hosts}
         found_states = [state.read(machine, hosts.get(machine.host, "")) for machine in found]
         states: dict[str, State] = {}
         for each in sorted(
@@ -193,7 +193,8 @@ class Observer:
             if each.machine.moid not in self._known.beside and states.setdefault(name, each) is not each:
                 self._known.beside.add(each.machine.moid)
         for copy in (s for s in found_states if s.copy):
-            in_place = copy.machine.name if copy.machine.folder in homes else ""
+            at_home = _is_home(wanted.get(copy.machine.name), copy.machine.folder, self._inventory)
+            in_place = copy.machine.name if at_home else ""
             for name in (in_place, _address(Mark.decode(copy.machine.extra[MARK]))):
                 if wanted.get(name) is not None:  # the copy is in the way; deletion leaves it alone
                     states.setdefault(name, copy)
@@ -301,21 +302,21 @@ def _ours(
     briefs: Iterable[Brief], wanted: Specs, inventory: Inventory, *, include_unlisted: bool
 ) -> dict[str, str]:
     """VM id → server: marked VMs, and unmarked VMs that have the name and folder of a desired server."""
-    homes = _homes(wanted, inventory)
     found = {}
     for brief in briefs:
         address = Mark.address_in(brief.mark)
         name = _server(address)
-        in_the_way = address is None and wanted.get(brief.name) is not None and brief.folder in homes
+        in_the_way = address is None and _is_home(wanted.get(brief.name), brief.folder, inventory)
         if in_the_way or (name and (include_unlisted or name in wanted)):
             found[brief.moid] = name or brief.name
     return found
 
 
-def _homes(wanted: Specs, inventory: Inventory) -> set[str]:
-    """The ids of the folders of the desired servers."""
-    folders = {spec.folder.strip("/") for spec in wanted.values() if spec is not None}
-    return {f.moid for f in inventory.folders if f.path.removeprefix("vm").strip("/") in folders}
+def _is_home(spec: Spec | None, folder: str, inventory: Inventory) -> bool:
+    """Whether the folder with that id is a desired server's, in the datacenter of its host."""
+    host = only(inventory.host(spec.host)) if spec else None
+    home = only(inventory.folder(spec.folder, host.datacenter if host else "")) if spec else None
+    return home is not None and home.moid == folder
 
 
 def _address(mark: Mark | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bfinfra.backends.ova import Ova
-from bfinfra.backends.vcenter.places import Datastore, Inventory
+from bfinfra.backends.vcenter.places import Datastore, Inventory, only
 from bfinfra.kinds.vcenter.base.datastores import Claim, store_of
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
 from bfinfra.kinds.vcenter.bitfusion_server.state import BitfusionServerFacts, State
@@ -28,7 +28,12 @@ def claims(wanted: Specs, states: Specs, facts: BitfusionServerFacts) -> Iterato
 
 def _grown(key: Key, spec: Spec, state: State, inventory: Inventory) -> Iterator[Claim]:
     first = next(iter(state.machine.disks), None)
-    if first and spec.disk and spec.disk > first.capacity and (store := store_of(first, inventory)):
+    if (
+        first
+        and spec.disk
+        and spec.disk > first.capacity
+        and (store := store_of(first, state.machine, inventory))
+    ):
         yield Claim(Spot(key, "disk"), store, spec.disk, spec.disk - first.capacity, first.thin is not False)
 
 
@@ -43,7 +48,8 @@ def _made(key: Key, spec: Spec, ova: object, store: Datastore, *, started: bool)
 def _chosen(spec: Spec, host: object, inventory: Inventory) -> Datastore | None:
     """The datastore that the site names, or the only one of the host; None if neither is known."""
     if spec.datastore:
-        return inventory.datastore(spec.datastore)
+        found = inventory.datastore(spec.datastore)
+        return only(found)
     detail = getattr(host, "detail", None)
     reached = (
         [each for each in inventory.datastores if each.moid in detail.datastores and each.accessible]

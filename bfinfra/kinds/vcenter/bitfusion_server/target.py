@@ -9,8 +9,9 @@ from dataclasses import field
 
 from bfinfra.backends.ova import Ova
 from bfinfra.backends.vcenter.esxi import HostDetail
-from bfinfra.backends.vcenter.places import Datastore, Inventory
+from bfinfra.backends.vcenter.places import Datastore, Inventory, lookup
 from bfinfra.backends.vcenter.vm import Attach
+from bfinfra.kinds.vcenter.base.named import the
 from bfinfra.kinds.vcenter.base.pools import pool_named
 from bfinfra.kinds.vcenter.bitfusion_server import gpus, properties, sizing
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Ova as OvaSpec
@@ -107,7 +108,7 @@ def resolve(name: str, spec: Spec, state: State | None, context: PlanContext, *,
     return Target(
         ova=spec.ova,
         release=release(ova) if ova.descriptor else _release(state),
-        library=_library(spec, facts.inventory),
+        library=_library(spec, facts.inventory, cluster.datacenter),
         host=detail.moid,
         datastore=datastore.moid,
         folder=_folder(spec, facts.inventory, cluster.datacenter),
@@ -151,17 +152,12 @@ def _as_they_are(adapters: tuple[Adapter, ...], state: State | None) -> tuple[Ad
     return tuple(sorted(adapters, key=lambda a: there.index(a.network) if a.network in there else len(there)))
 
 
-def _library(spec: Spec, inventory: Inventory) -> tuple[str, str] | None:
+def _library(spec: Spec, inventory: Inventory, datacenter: str) -> tuple[str, str] | None:
     if spec.library is None:
         return None
-    named = [d for d in inventory.datastores if d.name == spec.library.datastore]
-    if len(named) != 1:
-        raise Refusal(
-            f"there {'is' if not named else 'are'} {len(named) or 'no'} datastore {spec.library.datastore}",
-            field="library.datastore",
-            next=nearest(spec.library.datastore, (d.name for d in inventory.datastores)),
-        )
-    return spec.library.name, named[0].moid
+    text = spec.library.datastore
+    found = the(inventory.datastore(text, datacenter), "datastore", text, "library.datastore")
+    return spec.library.name, found.moid
 
 
 def _host(spec: Spec, context: PlanContext) -> HostDetail:
@@ -231,14 +227,8 @@ def _datastore(
             )
         found = here[0]
     else:
-        named = next((d for d in reached if d.name == spec.datastore), None)
-        if named is None:
-            raise Refusal(
-                f"{spec.host} reaches no datastore {spec.datastore}",
-                field="datastore",
-                next=nearest(spec.datastore, (d.name for d in reached)),
-            )
-        found = named
+        around = f"that {spec.host} reaches"
+        found = the(lookup(reached, spec.datastore), "datastore", spec.datastore, "datastore", around)
     if state is None and found.free < size:
         raise Refusal(
             f"{found.name} has too little room",
@@ -250,19 +240,7 @@ def _datastore(
 
 
 def _folder(spec: Spec, inventory: Inventory, datacenter: str) -> str:
-    found = inventory.folder(spec.folder, datacenter)
-    if found is None:
-        known = [
-            f.path.removeprefix("vm/")
-            for f in inventory.folders
-            if f.datacenter == datacenter and f.path.startswith("vm/")
-        ]
-        raise Refusal(
-            f"there is no VM folder {spec.folder}",
-            field="folder",
-            next=nearest(spec.folder, known) or "make it first",
-        )
-    return found.moid
+    return the(inventory.folder(spec.folder, datacenter), "VM folder", spec.folder, "folder").moid
 
 
 def _adapters(spec: Spec, ova: Ova, detail: HostDetail, context: PlanContext) -> tuple[Adapter, ...]:
@@ -302,13 +280,5 @@ def _network(label: str, spec: Spec, detail: HostDetail, context: PlanContext) -
         return Unknown(need.key, "group") if need.state is None else str(need.state.group.moid)
     facts: BitfusionServerFacts = context.facts
     reached = [n for n in facts.inventory.networks if n.moid in detail.networks]
-    named = [n for n in reached if n.name == wanted]
-    if len(named) != 1:
-        why = f"{len(named)} networks there have that name" if named else ""
-        raise Refusal(
-            f"{spec.host} has no network {wanted}",
-            field=f"networks.{label}.network",
-            why=why,
-            next=nearest(wanted, (n.name for n in reached)),
-        )
-    return named[0].moid
+    at, around = f"networks.{label}.network", f"on {spec.host}"
+    return the(lookup(reached, wanted), "network", wanted, at, around).moid

@@ -11,13 +11,14 @@ from typing import Any
 
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Attach, Attached, Nic, Vm
+from bfinfra.kinds.vcenter.base.named import the
 from bfinfra.kinds.vcenter.virtual_machine import disks
+from bfinfra.kinds.vcenter.virtual_machine.home import datacenter_of
 from bfinfra.kinds.vcenter.virtual_machine.spec import Adapter, Spec
 from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
 from bfinfra.model.records import dataclass
-from bfinfra.model.suggest import nearest
 from bfinfra.model.units import bytes_text
 
 Place = str | Unknown
@@ -39,23 +40,22 @@ class Difference:
 def places(spec: Spec, context: PlanContext) -> tuple[Place, ...]:
     """The network of each adapter. Raises Refusal if it doesn't exist, or if PVRDMA can't use it."""
     inventory: Inventory = context.facts.inventory
-    return tuple(_place(index, adapter, inventory, context) for index, adapter in enumerate(spec.adapters))
+    here = datacenter_of(spec, inventory)
+    return tuple(
+        _place(index, adapter, here, inventory, context) for index, adapter in enumerate(spec.adapters)
+    )
 
 
-def _place(index: int, adapter: Adapter, inventory: Inventory, context: PlanContext) -> Place:
+def _place(
+    index: int, adapter: Adapter, datacenter: str, inventory: Inventory, context: PlanContext
+) -> Place:
     at = f"adapters.{index}.network"
-    need, found = context.needs.get(at), inventory.network(adapter.network)
+    need = context.needs.get(at)
     if need is not None and need.state is not None:
         return str(need.state.group.moid)
     if need is not None and need.spec is not None:
         return Unknown(need.key, "group")
-    if found is None:
-        raise Refusal(
-            f"there is no network {adapter.network}",
-            field=at,
-            why="vCenter doesn't know it",
-            next=nearest(adapter.network, [n.name for n in inventory.networks]),
-        )
+    found = the(inventory.network(adapter.network, datacenter), "network", adapter.network, at)
     if adapter.type == "pvrdma" and not found.distributed:
         raise Refusal(
             f"{adapter.network} is no distributed port group",

@@ -8,12 +8,13 @@ from typing import Any
 
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Disk, Hardware, NewDisk, Vm
+from bfinfra.kinds.vcenter.base.named import the
+from bfinfra.kinds.vcenter.virtual_machine.home import datacenter_of
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
 from bfinfra.model.compare import Change
 from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
-from bfinfra.model.suggest import nearest
 from bfinfra.model.units import bytes_text
 
 FIRST = "scsi0:0"
@@ -30,18 +31,12 @@ class Further:
 
 def wanted(spec: Spec, inventory: Inventory) -> tuple[NewDisk, ...]:
     """All further disks, as new ones. Raises Refusal for a datastore that doesn't exist."""
-    found = []
+    found, here = [], datacenter_of(spec, inventory)
     for address, disk in sorted(spec.disks.items()):
-        store = inventory.datastore(disk.datastore) if disk.datastore else None
-        if disk.datastore and store is None:
-            names = [d.name for d in inventory.datastores]
-            raise Refusal(
-                f"there is no datastore {disk.datastore}",
-                field=f"disks.{address}.datastore",
-                why="vCenter doesn't know it",
-                next=nearest(disk.datastore, names),
-            )
-        found.append(NewDisk(address, disk.size, store.moid if store else "", disk.thin))
+        at, moid = f"disks.{address}.datastore", ""
+        if disk.datastore:
+            moid = the(inventory.datastore(disk.datastore, here), "datastore", disk.datastore, at).moid
+        found.append(NewDisk(address, disk.size, moid, disk.thin))
     return tuple(found)
 
 

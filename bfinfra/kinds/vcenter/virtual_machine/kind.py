@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bfinfra.backends.vcenter.library_items import OVF, Declared, Item
-from bfinfra.backends.vcenter.places import Inventory
+from bfinfra.backends.vcenter.places import Found, Inventory, Lookup, only
 from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Vm
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.vcenter.base import datastores
@@ -18,6 +18,7 @@ from bfinfra.kinds.vcenter.virtual_machine.checks import CHECKS
 from bfinfra.kinds.vcenter.virtual_machine.decide import decide
 from bfinfra.kinds.vcenter.virtual_machine.describe import described, description
 from bfinfra.kinds.vcenter.virtual_machine.disks import fitted
+from bfinfra.kinds.vcenter.virtual_machine.home import folder_of, named, namesakes
 from bfinfra.kinds.vcenter.virtual_machine.make import pair
 from bfinfra.kinds.vcenter.virtual_machine.properties import look
 from bfinfra.kinds.vcenter.virtual_machine.space import claims
@@ -35,7 +36,7 @@ from bfinfra.kinds.vcenter.virtual_machine.steps import (
 )
 from bfinfra.model import kind, process
 from bfinfra.model.awaited import UNNOTED, Away, absent
-from bfinfra.model.conflict import Conflict
+from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
 from bfinfra.model.document import Document
@@ -91,17 +92,18 @@ class VirtualMachine(kind.Kind[Spec, State]):
         wants; templates and places if a VM is to be created.
         """
         briefs = self._cache.read(MARKS, NAME, lambda: self.fetch(MARKS, {}))
+        specs = {name: spec for name, spec in wanted.items() if spec is not None}
+        inventory = self._vcenter.inventory.read() if specs else Inventory()
+        homes = {name: folder_of(spec, inventory) for name, spec in specs.items()}
         mine = {
             each.moid: name
             for each in briefs
-            if (name := self._name(each, wanted)) and (include_unlisted or name in wanted)
+            if (name := self._name(each, homes)) and (include_unlisted or name in wanted)
         }
-        specs = {name: spec for name, spec in wanted.items() if spec is not None}
         extra = {key for spec in specs.values() for key in spec.extra}
-        sources = {
-            each.moid: each.name for each in briefs if each.name in {spec.template for spec in specs.values()}
-        }
-        moids, keys = [*mine, *(moid for moid in sources if moid not in mine)], [*KEYS, *sorted(extra)]
+        sources = named({spec.template for spec in specs.values() if spec.template}, briefs, inventory)
+        origins = {each.thing.moid for each in sources.values() if isinstance(each, Found)}
+        moids, keys = [*mine, *sorted(origins - mine.keys())], [*KEYS, *sorted(extra)]
         machines = self._vcenter.machines.read(moids, keys) if moids else []
         states: dict[str, State] = {}
         for machine in machines:
@@ -109,8 +111,13 @@ class VirtualMachine(kind.Kind[Spec, State]):
                 state, name = _state(machine), mine[machine.moid]
                 if name not in states or (state.mark is not None and states[name].mark is None):
                     states[name] = state
-        templates = {machine.name: machine for machine in machines if machine.moid in sources}
-        inventory = self._vcenter.inventory.read() if specs else Inventory()
+        read = {machine.moid: machine for machine in machines}
+        templates: dict[str, Lookup[Vm]] = {}
+        for text, source in sources.items():
+            if not isinstance(source, Found):
+                templates[text] = source
+            elif source.thing.moid in read:  # else it was deleted meanwhile
+                templates[text] = Found(read[source.thing.moid])
         items = self._items(specs, states)
         declared = {
             which: self._declared(item, inventory, spec)
@@ -134,6 +141,11 @@ class VirtualMachine(kind.Kind[Spec, State]):
                 declared,
                 secrets,
                 away,
+                {
+                    name: found
+                    for name, spec in specs.items()
+                    if name not in states and (found := namesakes(name, spec, briefs, inventory))
+                },
             ),
         )
 
@@ -151,10 +163,20 @@ class VirtualMachine(kind.Kind[Spec, State]):
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: VirtualMachineFacts | None) -> Iterator[Conflict]:
-        """Disks that don't fit on their datastores."""
-        return datastores.conflicts(
-            claims(wanted, states, facts) if facts else (), freed=not states.keys() <= wanted.keys()
+        """Disks that don't fit on their datastores, and VMs of the same name elsewhere."""
+        if facts is None:
+            return
+        yield from datastores.conflicts(
+            claims(wanted, states, facts), freed=not states.keys() <= wanted.keys()
         )
+        for name, paths in facts.namesakes.items():
+            yield Conflict(
+                Spot(Key(NAME, name), "folder"),
+                f"{name} is created although a VM has that name in another folder",
+                why=", ".join(paths),
+                next="if that one is meant, write its folder",
+                stops=False,
+            )
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
@@ -266,7 +288,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         self, found: tuple[Item, Vm | None], inventory: Inventory, spec: Spec
     ) -> Sequence[Declared]:
         """The properties that an OVF item declares; empty if a place for its deployment doesn't exist."""
-        cluster = inventory.cluster(spec.cluster)
+        cluster = only(inventory.cluster(spec.cluster))
         return (
             self._vcenter.library_items.declared(found[0].id, cluster.pool)
             if cluster and found[0].type == OVF
@@ -315,12 +337,14 @@ class VirtualMachine(kind.Kind[Spec, State]):
         }
         return {pair: (item, templates.get(item.template)) for pair, item in found.items()}
 
-    def _name(self, brief: Brief, wanted: Mapping[str, Spec | None]) -> str:
-        """The resource of a VM: by this site's mark, or by name for an unmarked VM."""
+    def _name(self, brief: Brief, homes: Mapping[str, str]) -> str:
+        """The resource of a VM: by this site's mark, or by name and folder for another VM. `homes`: desired
+        machine → id of its folder.
+        """
         mark = Mark.decode(brief.mark)
         if mark is not None and (name := mark.name_of(self._site.name, NAME)):
             return name
-        return brief.name if wanted.get(brief.name) is not None else ""
+        return brief.name if brief.folder and homes.get(brief.name) == brief.folder else ""
 
 
 def _state(machine: Vm) -> State:

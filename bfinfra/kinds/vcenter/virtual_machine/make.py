@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from bfinfra.backends.vcenter.library_items import OVF, TEMPLATE, Item
-from bfinfra.backends.vcenter.places import Inventory
+from bfinfra.backends.vcenter.places import Inventory, Nowhere
 from bfinfra.backends.vcenter.vm import Attach, Clone, Deployment, Hardware, Vm
 from bfinfra.kinds.vcenter.base.machine_notes import MARK
+from bfinfra.kinds.vcenter.base.named import the
 from bfinfra.kinds.vcenter.virtual_machine import disks
 from bfinfra.kinds.vcenter.virtual_machine.devices import adapters, grown, places
 from bfinfra.kinds.vcenter.virtual_machine.properties import check, normal
@@ -22,7 +23,6 @@ from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.secret import Secret
-from bfinfra.model.suggest import nearest
 
 
 def source(spec: Spec) -> str:
@@ -81,29 +81,11 @@ def make(
 
 def _to(spec: Spec, inventory: Inventory) -> dict[str, str]:
     """The ids of its places. Raises Refusal if one doesn't exist."""
-    cluster = _there(
-        inventory.cluster(spec.cluster),
-        "cluster",
-        spec.cluster,
-        [c.name for c in inventory.clusters],
-        "cluster",
-    )
-    datastore = _there(
-        inventory.datastore(spec.datastore),
-        "datastore",
-        spec.datastore,
-        [d.name for d in inventory.datastores],
-        "datastore",
-    )
-    folder = _there(
-        inventory.folder(spec.folder, cluster.datacenter),
-        "folder",
-        spec.folder,
-        [f.path for f in inventory.folders],
-        "folder",
-    )
-    hosts = [h.name for h in inventory.hosts]
-    host = _there(inventory.host(spec.host), "host", spec.host, hosts, "host").moid if spec.host else ""
+    cluster = the(inventory.cluster(spec.cluster), "cluster", spec.cluster, "cluster")
+    here = cluster.datacenter
+    datastore = the(inventory.datastore(spec.datastore, here), "datastore", spec.datastore, "datastore")
+    folder = the(inventory.folder(spec.folder, here), "VM folder", spec.folder, "folder")
+    host = the(inventory.host(spec.host, here), "host", spec.host, "host").moid if spec.host else ""
     return {"folder": folder.moid, "pool": cluster.pool, "host": host, "datastore": datastore.moid}
 
 
@@ -116,14 +98,8 @@ def _origin(spec: Spec, context: PlanContext) -> Vm | Item | Unknown:
     facts: VirtualMachineFacts = context.facts
     if spec.library is not None:
         return _held(spec.library, context)
-    found: Vm = _there(
-        facts.templates.get(spec.template or ""),
-        "template or machine",
-        spec.template,
-        facts.templates,
-        "template",
-    )
-    return found
+    text = spec.template or ""
+    return the(facts.templates.get(text, Nowhere()), "template or machine", text, "template")
 
 
 def _held(library: Library, context: PlanContext) -> Vm | Item | Unknown:
@@ -155,14 +131,3 @@ def _held(library: Library, context: PlanContext) -> Vm | Item | Unknown:
             why="it is deleted, or the account may not read it",
         )
     return template or item
-
-
-def _there(found: Any, what: str, name: str | None, known: Any, at: str) -> Any:
-    if found is None:
-        raise Refusal(
-            f"there is no {what} {name}",
-            field=at,
-            why="vCenter doesn't know it",
-            next=nearest(str(name), known),
-        )
-    return found

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bfinfra.backends.vcenter.places import Inventory
-from bfinfra.backends.vcenter.vm import Disk
+from bfinfra.backends.vcenter.places import Datastore, Inventory, only
+from bfinfra.backends.vcenter.vm import Vm
 from bfinfra.kinds.vcenter.base.datastores import Claim, store_of
+from bfinfra.kinds.vcenter.virtual_machine.home import datacenter_of
 from bfinfra.kinds.vcenter.virtual_machine.make import pair
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
 from bfinfra.kinds.vcenter.virtual_machine.state import State, VirtualMachineFacts
@@ -22,20 +23,22 @@ def claims(wanted: Specs, states: Specs, facts: VirtualMachineFacts) -> Iterator
             continue
         state = states.get(key)
         if isinstance(state, State) and not state.importing:
-            yield from _disks(key, spec, state.machine.disks, facts.inventory, existing=True)
+            yield from _disks(key, spec, state.machine, facts.inventory, existing=True)
         elif state is None:
-            source = facts.templates.get(spec.template or "") or facts.items.get(pair(spec), (None, None))[1]
-            yield from _disks(key, spec, source.disks if source else (), facts.inventory, existing=False)
+            cloned = facts.templates.get(spec.template or "")
+            source = (only(cloned) if cloned else None) or facts.items.get(pair(spec), (None, None))[1]
+            yield from _disks(key, spec, source, facts.inventory, existing=False)
 
 
 def _disks(
-    key: Key, spec: Spec, there: tuple[Disk, ...], inventory: Inventory, *, existing: bool
+    key: Key, spec: Spec, machine: Vm | None, inventory: Inventory, *, existing: bool
 ) -> Iterator[Claim]:
-    """`there`: the disks of the existing VM, or of its template, which are all created anew."""
+    """`machine`: the existing VM, or its template, whose disks are all created anew."""
+    there, own = machine.disks if machine else (), _store(spec.datastore, spec, inventory)
     for index, disk in enumerate(there):
         further = spec.disks.get(disk.address)
         size = max(disk.capacity, further.size if further else 0, spec.disk or 0 if not index else 0)
-        store = store_of(disk, inventory) if existing else inventory.datastore(spec.datastore)
+        store = store_of(disk, machine, inventory) if existing and machine else own
         more = size - disk.capacity if existing else size
         if store and more:
             at = (
@@ -48,6 +51,10 @@ def _disks(
             yield Claim(Spot(key, at), store, size, more, disk.thin is not False)
     for address, new in spec.disks.items():
         if address not in {each.address for each in there} and (
-            store := inventory.datastore(new.datastore or spec.datastore)
+            store := _store(new.datastore or spec.datastore, spec, inventory)
         ):
             yield Claim(Spot(key, f"disks.{address}.size"), store, new.size, new.size, new.thin)
+
+
+def _store(text: str, spec: Spec, inventory: Inventory) -> Datastore | None:
+    return only(inventory.datastore(text, datacenter_of(spec, inventory)))

@@ -10,7 +10,7 @@ from dataclasses import field
 from typing import Annotated
 
 from bfinfra.backends.vcenter.library_items import Declared, Item
-from bfinfra.backends.vcenter.places import Inventory
+from bfinfra.backends.vcenter.places import Inventory, Lookup
 from bfinfra.backends.vcenter.vm import Vm
 from bfinfra.kinds.vcenter.base.machine_notes import IMPORTING, MARK, SECRETS
 from bfinfra.kinds.vcenter.base.secret_properties import SecretProperty
@@ -41,19 +41,21 @@ class State(resource.State):
 class VirtualMachineFacts:
     """The other facts that decisions need, besides the states.
 
-    The inventory; templates by name; items by library and name, each with its VM template. `guests`:
+    The inventory; what each template's name or path leads to; items by library and name, each with its VM
+    template; `namesakes`: the paths of VMs of a machine's name in other folders. `guests`:
     cloud-init's files by VM, encoded, or why they can't be read, without files that don't exist yet; `away`
     has the first of those. `declared`: the properties that OVF items let one set, by library and name.
     `secrets`: what is known of secret properties, by VM.
     """
 
     inventory: Inventory = field(default_factory=Inventory)
-    templates: Mapping[str, Vm] = field(default_factory=dict)
+    templates: Mapping[str, Lookup[Vm]] = field(default_factory=dict)
     items: Mapping[tuple[str, str], tuple[Item, Vm | None]] = field(default_factory=dict)
     guests: Mapping[str, Mapping[str, str] | str] = field(default_factory=dict)
     declared: Mapping[tuple[str, str], Sequence[Declared]] = field(default_factory=dict)
     secrets: Mapping[str, Mapping[str, SecretProperty]] = field(default_factory=dict)
     away: Mapping[str, Away] = field(default_factory=dict)
+    namesakes: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def identity(site: str, name: str) -> str:
