@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
@@ -39,6 +39,9 @@ PATHS: Mapping[type[Any], Sequence[str]] = {
 ABOVE_POOLS = (vim.Datacenter, vim.Folder, vim.ComputeResource, vim.ResourcePool)
 
 
+DEEPEST = 100  # levels of folders and pools; ends a circle
+
+
 class NoDatacenter(Rejected):
     """The site names a datacenter that doesn't exist."""
 
@@ -66,9 +69,8 @@ class Inventories:
 
 
 def _assemble(rows: Sequence[Row], datacenter: str | None, server: str) -> Inventory:
-    by_id = {row.moid: row for row in rows}
-    centers_of = {row.moid: _center(row, by_id) for row in rows}
-    homes = {moid: _name(row) if row else "" for moid, row in centers_of.items()}
+    paths = Paths(rows)
+    homes = {row.moid: paths.datacenter(row) for row in rows}
     centers = tuple(
         Thing(moid=r.moid, name=_name(r), datacenter=_name(r), ref=r.ref)
         for r in rows
@@ -84,7 +86,6 @@ def _assemble(rows: Sequence[Row], datacenter: str | None, server: str) -> Inven
         )
     here = [r for r in rows if not datacenter or homes[r.moid] == datacenter]
 
-    known: dict[str, str] = {}
     switches = {row.moid: _name(row) for row in rows if isinstance(row.ref, vim.DistributedVirtualSwitch)}
 
     def base(row: Row) -> dict[str, Any]:
@@ -92,15 +93,9 @@ def _assemble(rows: Sequence[Row], datacenter: str | None, server: str) -> Inven
             "moid": row.moid,
             "name": _name(row),
             "datacenter": homes[row.moid],
-            "where": _where(row, by_id, known),
+            "where": paths.of(row),
             "ref": row.ref,
         }
-
-    def below(row: Row) -> str:
-        center = centers_of[row.moid]
-        return (
-            _where(row, by_id, known).removeprefix(_where(center, by_id, known) if center else "").strip("/")
-        )
 
     def all_of(kind: type[Any]) -> list[Row]:
         return [row for row in here if isinstance(row.ref, kind)]
@@ -121,7 +116,7 @@ def _assemble(rows: Sequence[Row], datacenter: str | None, server: str) -> Inven
             )
             for r in all_of(vim.Network)
         ),
-        tuple(Folder(**base(r), path=below(r)) for r in all_of(vim.Folder)),
+        tuple(Folder(**base(r), path=paths.below(r)) for r in all_of(vim.Folder)),
         tuple(
             Pool(**base(r), owner=refs.moid(r["owner"]), root=isinstance(r["parent"], vim.ComputeResource))
             for r in all_of(vim.ResourcePool)
@@ -157,26 +152,41 @@ def _ids(things: Any) -> frozenset[str]:
     return frozenset(refs.moid(thing) for thing in things or ())
 
 
-def _ancestors(row: Row, by_id: Mapping[str, Row]) -> list[Row]:
-    chain: list[Row] = []
-    while (parent := by_id.get(refs.moid(row["parent"]))) is not None and len(chain) < 100:
-        chain.append(parent)
-        row = parent
-    return chain
+class Paths:
+    """The paths of objects that one read has brought, with their folders and datacenters."""
 
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._by_id = {row.moid: row for row in rows}
+        self._known: dict[str, str] = {}
 
-def _center(row: Row, by_id: Mapping[str, Row]) -> Row | None:
-    """The datacenter of an object."""
-    return next((r for r in (row, *_ancestors(row, by_id)) if isinstance(r.ref, vim.Datacenter)), None)
+    def of(self, row: Row) -> str:
+        """The path of an object, such as `/DC0/vm/gpu`; the root folder for VMs is `vm` whatever its name."""
+        parent = self._parent(row)
+        if parent is None:
+            return f"/{_name(row)}"
+        if parent.moid not in self._known:
+            self._known[parent.moid] = ""  # ends a circle
+            self._known[parent.moid] = self.of(parent)
+        root = isinstance(parent.ref, vim.Datacenter) and refs.moid(parent["vmFolder"]) == row.moid
+        return f"{self._known[parent.moid]}/{ROOT if root else _name(row)}"
 
+    def datacenter(self, row: Row) -> str:
+        """The name of the datacenter that has an object, or is it."""
+        center = self._center(row)
+        return _name(center) if center else ""
 
-def _where(row: Row, by_id: Mapping[str, Row], known: dict[str, str]) -> str:
-    """The path of an object, such as `/DC0/vm/gpu`. `known`: those of its ancestors, as far as computed."""
-    parent = by_id.get(refs.moid(row["parent"]))
-    if parent is None:
-        return f"/{_name(row)}"
-    if parent.moid not in known:
-        known[parent.moid] = ""  # ends a circle
-        known[parent.moid] = _where(parent, by_id, known)
-    root = isinstance(parent.ref, vim.Datacenter) and refs.moid(parent["vmFolder"]) == row.moid
-    return f"{known[parent.moid]}/{ROOT if root else _name(row)}"
+    def below(self, row: Row) -> str:
+        """The path of an object within its datacenter."""
+        center = self._center(row)
+        return self.of(row).removeprefix(self.of(center) if center else "").strip("/")
+
+    def _parent(self, row: Row) -> Row | None:
+        return self._by_id.get(refs.moid(row["parent"]))
+
+    def _center(self, row: Row) -> Row | None:
+        at: Row | None = row
+        for _ in range(DEEPEST):
+            if at is None or isinstance(at.ref, vim.Datacenter):
+                return at
+            at = self._parent(at)
+        return None

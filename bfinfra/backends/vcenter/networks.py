@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
+from bfinfra.backends.vcenter.places import Lookup, Thing, lookup
 from bfinfra.model.records import dataclass
 
 
@@ -25,6 +26,9 @@ class Switch:
     uplinks: tuple[str, ...]
     hosts: Mapping[str, tuple[str, ...]]
     ref: Any = field(repr=False, compare=False, default=None)
+    where: str = ""
+    """Its path, such as `/DC0/network/roce`."""
+    datacenter: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +51,25 @@ class PortGroup:
 
 @dataclass(frozen=True)
 class Networks:
-    """The result of one read. `hosts`: ids by name; `folders`: datacenter → id of its network folder."""
+    """The result of one read: the switches and port groups of all datacenters. `hosts`: ids by name;
+    `folders`: datacenter → id of its network folder; `datacenter`: the site's, "" if it names none.
+    """
 
     switches: tuple[Switch, ...] = ()
     groups: tuple[PortGroup, ...] = ()
     hosts: Mapping[str, str] = field(default_factory=dict)
     folders: Mapping[str, str] = field(default_factory=dict)
+    datacenter: str = ""
+
+    def is_here(self, switch: Switch) -> bool:
+        """Whether it is in the site's datacenter."""
+        return self.datacenter in ("", switch.datacenter)
+
+    def switch(self, text: str) -> Lookup[Thing]:
+        """The switch of the site's datacenter that a name or a path means."""
+        return lookup(
+            (Thing(moid=s.moid, name=s.name, where=s.where) for s in self.switches if self.is_here(s)), text
+        )
 
 
 @dataclass(frozen=True)

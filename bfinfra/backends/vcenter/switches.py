@@ -9,6 +9,7 @@ from urllib.parse import unquote
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import properties, refs, tree
+from bfinfra.backends.vcenter.inventory import Paths
 from bfinfra.backends.vcenter.networks import GroupPlan, Networks, PortGroup, Switch, SwitchPlan
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
@@ -19,11 +20,10 @@ VMWARE = vim.dvs.VmwareDistributedVirtualSwitch
 THERE: Mapping[type[Any], Sequence[str]] = {
     VDS: ["name", "parent", "uuid", "config", "summary.hostMember"],
     GROUP: ["name", "key", "config", "vm"],
+    vim.Datacenter: ["name", "parent", "networkFolder"],
+    vim.Folder: ["name", "parent"],
 }
-AROUND: Mapping[type[Any], Sequence[str]] = {
-    vim.HostSystem: ["name"],
-    vim.Datacenter: ["name", "networkFolder"],
-}
+AROUND: Mapping[type[Any], Sequence[str]] = {vim.HostSystem: ["name"]}
 
 
 class Switches:
@@ -34,14 +34,15 @@ class Switches:
         self._tasks = tasks
 
     def read(self, *, context: bool) -> Networks:
-        """All switches and port groups; `context`: also hosts, and the site's datacenter or all, by name."""
+        """All switches and port groups, and the site's datacenter or all, by name; `context`: also hosts."""
         kinds = {**THERE, **(AROUND if context else {})}
         rows = self._session.read(
             lambda content: properties.below(content, content.rootFolder, kinds, properties.whole)
         )
         only = self._session.settings.datacenter
+        paths = Paths(rows)
         return Networks(
-            tuple(_switch(row) for row in rows if isinstance(row.ref, VDS)),
+            tuple(_switch(row, paths) for row in rows if isinstance(row.ref, VDS)),
             tuple(_group(row) for row in rows if isinstance(row.ref, GROUP)),
             {unquote(row["name"] or ""): row.moid for row in rows if isinstance(row.ref, vim.HostSystem)},
             {
@@ -49,6 +50,7 @@ class Switches:
                 for row in rows
                 if isinstance(row.ref, vim.Datacenter) and (n := unquote(row["name"] or "")) == (only or n)
             },
+            only or "",
         )
 
     def create(self, folder: str, plan: SwitchPlan) -> None:
@@ -137,7 +139,7 @@ def _group_config(plan: GroupPlan) -> Any:
     )
 
 
-def _switch(row: Row) -> Switch:
+def _switch(row: Row, paths: Paths) -> Switch:
     config = row["config"]
     named = {refs.moid(member): () for member in row["summary.hostMember"] or ()}
     configs = [member.config for member in getattr(config, "host", None) or ()]
@@ -157,6 +159,8 @@ def _switch(row: Row) -> Switch:
         uplinks=tuple(getattr(policy, "uplinkPortName", None) or ()),
         hosts={**named, **nics},
         ref=row.ref,
+        where=paths.of(row),
+        datacenter=paths.datacenter(row),
     )
 
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from bfinfra.backends.vcenter.networks import GroupPlan, Networks, PortGroup
+from bfinfra.backends.vcenter.networks import GroupPlan, Networks, PortGroup, Switch
+from bfinfra.backends.vcenter.places import only
 from bfinfra.kinds.vcenter.base.machine_notes import MARK
+from bfinfra.kinds.vcenter.base.named import the
 from bfinfra.model import compare, kind, resource
 from bfinfra.model.compare import Change, Unknown, differences
 from bfinfra.model.context import PlanContext, ResolvedRef
@@ -22,7 +24,6 @@ from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import READ, VCENTER, Entity, PrivilegePlaces, Use, holds
 from bfinfra.model.site import Site
 from bfinfra.model.step import Step
-from bfinfra.model.suggest import nearest
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
@@ -118,11 +119,13 @@ class PortGroupKind(kind.Kind[Spec, State]):
         found = self._vcenter.switches.read(context=False)
         switches = {switch.moid: switch for switch in found.switches}
         states: dict[str, State] = {}
-        for group in found.groups:
+        for group in sorted(found.groups, key=lambda each: _rank(each, switches, found)):
             mark = Mark.decode(group.description)
             own = mark is not None and mark.name_of(self._site, "port_group") == group.name
+            spec = wanted.get(group.name)
             if (
-                (own and (include_unlisted or group.name in wanted)) or wanted.get(group.name)
+                (own and (include_unlisted or group.name in wanted))
+                or (spec is not None and _is_on(group, spec, found))
             ) and group.switch in switches:
                 on = switches[group.switch]
                 contents = () if wanted.get(group.name) else self._strange(group)
@@ -132,9 +135,9 @@ class PortGroupKind(kind.Kind[Spec, State]):
         return Observation(states, found)
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
-        """Every port group except those of uplinks."""
+        """Every port group of the site's datacenter except those of uplinks."""
         found = self._vcenter.switches.read(context=False)
-        switches = {switch.moid: switch for switch in found.switches}
+        switches = {switch.moid: switch for switch in found.switches if found.is_here(switch)}
         for group in found.groups:
             if group.uplink or group.switch not in switches:
                 continue
@@ -163,7 +166,7 @@ class PortGroupKind(kind.Kind[Spec, State]):
                     changes=differences(None, spec.applied()),
                 ),
             )
-        if state.switch != spec.switch:
+        if state.switch != spec.switch and not _is_on(state.group, spec, context.facts):
             raise Refusal(
                 f"the port group is on the switch {state.switch}",
                 field="switch",
@@ -208,14 +211,19 @@ def _switch(spec: Spec, context: PlanContext) -> str | Unknown:
     if need is not None and (need.spec is not None or need.state is not None):
         known = need.get("switch")
         return known if isinstance(known, Unknown) else str(known.moid)
-    found = next((switch.moid for switch in facts.switches if switch.name == spec.switch), None)
-    if found is None:
-        raise Refusal(
-            f"there is no distributed switch {spec.switch}",
-            field="switch",
-            next=nearest(spec.switch, [switch.name for switch in facts.switches]),
-        )
-    return found
+    return the(facts.switch(spec.switch), "distributed switch", spec.switch, "switch").moid
+
+
+def _is_on(group: PortGroup, spec: Spec, found: Networks) -> bool:
+    """Whether a port group is on the switch that the site means."""
+    switch = only(found.switch(spec.switch))
+    return switch is not None and switch.moid == group.switch
+
+
+def _rank(group: PortGroup, switches: Mapping[str, Switch], found: Networks) -> tuple[bool, bool]:
+    """Of two port groups of one name the later one counts: a marked one, first in the site's datacenter."""
+    on = switches.get(group.switch)
+    return Mark.decode(group.description) is not None, on is not None and found.is_here(on)
 
 
 def _ports(spec: Spec, state: State) -> int:

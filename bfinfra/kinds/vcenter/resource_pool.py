@@ -267,9 +267,10 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
         )
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
-        """Every pool of a cluster except its root pool."""
+        """Every pool of a cluster of the site's datacenter except its root pool."""
         facts = ResourcePoolFacts(self._vcenter.inventory.pools(), self._pools.read(ATTRIBUTE))
-        for pool in facts.pools:
+        here = {cluster.moid for cluster in facts.inventory.clusters}
+        for pool in (each for each in facts.pools if each.owner in here):
             name, mark = self._name_and_mark(pool)
             state = self._state(pool, mark, facts, None)
             place: dict[str, object] = {"cluster": state.cluster}

@@ -103,18 +103,22 @@ class DistributedSwitch(kind.Kind[Spec, State]):
         found = self._vcenter.switches.read(context=any(wanted.values()))
         names = {moid: name for name, moid in found.hosts.items()}
         states = {}
-        for switch in found.switches:
+        # of two switches of one name the later one counts: a marked one, first in the site's datacenter
+        for switch in sorted(
+            found.switches, key=lambda each: (bool(Mark.decode(each.description)), found.is_here(each))
+        ):
             mark = Mark.decode(switch.description)
             own = mark is not None and mark.name_of(self._site, "distributed_switch") == switch.name
-            if (own and (include_unlisted or switch.name in wanted)) or wanted.get(switch.name):
+            meant = wanted.get(switch.name) is not None and found.is_here(switch)
+            if (own and (include_unlisted or switch.name in wanted)) or meant:
                 states[switch.name] = _state(switch, names, self._strange(switch, found))
         return Observation(states, replace(found, switches=(), groups=()))
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
-        """Every distributed switch."""
+        """Every distributed switch of the site's datacenter."""
         found = self._vcenter.switches.read(context=True)
         names = {moid: name for name, moid in found.hosts.items()}
-        for switch in found.switches:
+        for switch in filter(found.is_here, found.switches):
             state = _state(switch, names)
             yield Description(switch.name, _view(state), state)
 
