@@ -124,3 +124,9 @@ class Rights:
     uses: tuple[Use, ...]
     entities: Mapping[Entity, tuple[str, ...]]
     apis: Mapping[Api, tuple[Verb, ...]]
+
+
+def path_in(datacenter: str, root: str, text: str) -> str:
+    """The path of an object that a site names by its name or path. `root`: host, vm, datastore or network."""
+    whole = text.startswith("/") and f"/{root}/" in f"{text}/"
+    return text.rstrip("/") if whole else f"/{datacenter}/{root}/{text.strip('/')}".rstrip("/")

@@ -35,7 +35,7 @@ class Thing:
 
     def is_called(self, text: str) -> bool:
         """Whether a site means it: by its name, its path, or the end of its path."""
-        end = f"/{text.strip('/')}"
+        end = f"/{text.lstrip('/')}"
         return self.name == text or (end != "/" and any(f"/{each}".endswith(end) for each in self.paths))
 
 

@@ -4,17 +4,19 @@ off. (Consolidated GPU cluster: enabling Bitfusion access.)
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, Field, StringConstraints
 
+from bfinfra.backends.vcenter.places import Found, Inventory, Lookup, Nowhere, Several, Thing
 from bfinfra.backends.vcenter.vm import Brief, Hardware, Vm
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.capabilities import machine
 from bfinfra.kinds.vcenter.base.machine_notes import MARKS, OF_ALL, SETTINGS
+from bfinfra.kinds.vcenter.base.machine_places import named
+from bfinfra.kinds.vcenter.base.named import the
 from bfinfra.model import compare, conflict, kind, resource
 from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.conflict import Taken
@@ -31,7 +33,6 @@ from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import READ, VCENTER, Entity, PrivilegePlaces, Use, holds
 from bfinfra.model.site import Site
 from bfinfra.model.step import Disruption, Step
-from bfinfra.model.suggest import nearest
 
 if TYPE_CHECKING:
     from bfinfra.backends.survey_cache import SurveyCache
@@ -84,9 +85,9 @@ class State(resource.State):
 
 @dataclass(frozen=True)
 class BitfusionVmFacts:
-    """`names`: the name of every VM → how many VMs have it."""
+    """`named`: what each VM's name or path in the site leads to."""
 
-    names: Mapping[str, int] = field(default_factory=dict)
+    named: Mapping[str, Lookup[Thing]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,10 +186,8 @@ class BitfusionVM(kind.Kind[Spec, State]):
             for brief in briefs
             if (name := self._noted(brief)) and (include_unlisted or name in wanted)
         }
-        asked = {
-            **dict.fromkeys(homes, ""),
-            **{brief.moid: "" for brief in briefs if brief.name in {spec.vm for spec in specs.values()}},
-        }
+        meant = self._meant(specs, needs, briefs)
+        asked = {*homes, *(each.thing.moid for each in meant.values() if isinstance(each, Found))}
         keys = sorted({SETTINGS, BEFORE, *(key for spec in specs.values() for key in spec.settings)})
         found = {
             machine.moid: machine
@@ -200,13 +199,12 @@ class BitfusionVM(kind.Kind[Spec, State]):
             for moid, name in homes.items()
             if (machine := found.get(moid)) is not None and _state(machine).mark
         }
-        by_name = {machine.name: machine for machine in found.values()}
         states |= {
-            name: _state(by_name[spec.vm])
+            name: _state(found[each.thing.moid])
             for name, spec in specs.items()
-            if name not in states and spec.vm in by_name
+            if name not in states and isinstance(each := meant[spec.vm], Found) and each.thing.moid in found
         }
-        return Observation(states, BitfusionVmFacts(Counter(brief.name for brief in briefs)))
+        return Observation(states, BitfusionVmFacts(meant))
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -249,6 +247,22 @@ class BitfusionVM(kind.Kind[Spec, State]):
                 machines.power_on(moid)
             case _:
                 raise AssertionError(step)
+
+    def _meant(
+        self, specs: Mapping[str, Spec], needs: Mapping[Key, ResolvedRef], briefs: Sequence[Brief]
+    ) -> Mapping[str, Lookup[Thing]]:
+        """What the names lead to: to the site's own machine, whoever else's has its name. The places of VMs
+        are read only where a name alone doesn't tell.
+        """
+        texts = {spec.vm for spec in specs.values()}
+        own = {
+            text: Found(Thing(moid=need.state.machine.moid, name=text))
+            for text in texts
+            if (need := needs.get(Key("virtual_machine", text))) and need.state is not None
+        }
+        unclear = [each for each in texts - own.keys() if sum(b.name == each for b in briefs) != 1]
+        inventory = self._vcenter.inventory.read() if unclear else Inventory()
+        return {**named(texts, briefs, inventory), **own}
 
     def _noted(self, brief: Brief) -> str | None:
         mark = Mark.decode(brief.also[-1])
@@ -330,19 +344,7 @@ def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
     facts: BitfusionVmFacts = context.facts or BitfusionVmFacts()
     need = context.needs.get("vm")
     if state is None and (need is None or need.spec is None):
-        raise Refusal(
-            f"there is no VM {spec.vm}",
-            field="vm",
-            why="vCenter doesn't know it",
-            next=nearest(spec.vm, facts.names),
-        )
-    if facts.names.get(spec.vm, 0) > 1:
-        raise Refusal(
-            f"{facts.names[spec.vm]} VMs are called {spec.vm}",
-            field="vm",
-            why="the name must mean one VM",
-            next="give one of them another name",
-        )
+        the(facts.named.get(spec.vm, Nowhere()), "VM", spec.vm, "vm")
     if need is not None and need.spec is not None and getattr(need.spec, "power", "on") == "off":
         raise Refusal(
             f"{need.key} is to be off",
@@ -353,7 +355,9 @@ def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
     context.mark.refuse_others(
         state.mark if state else None, f"the settings of {spec.vm} are managed by another resource", "vm"
     )
-    if state is not None and state.mark is not None and state.vm != spec.vm:
+    meant = facts.named.get(spec.vm, Nowhere())
+    same = meant.thing.moid == state.machine.moid if state and isinstance(meant, Found) else False
+    if state is not None and state.mark is not None and not same and not isinstance(meant, Several):
         raise Refusal(
             f"the settings are those of {state.vm}",
             field="vm",

@@ -24,7 +24,7 @@ from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
-from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, Use, holds
+from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, Use, holds, path_in
 from bfinfra.model.site import Site
 from bfinfra.model.step import Step
 from bfinfra.model.units import MIB, Bytes, Megahertz
@@ -320,7 +320,9 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """The cluster's pools, and the root, where custom attributes are defined."""
-        pools = Entity(f"/{datacenter}/host/{spec.cluster}/Resources", "ResourcePool", propagate=True)
+        pools = Entity(
+            f"{path_in(datacenter, 'host', spec.cluster)}/Resources", "ResourcePool", propagate=True
+        )
         return {"pool": (pools,), "definitions": (ROOT,)}
 
     def run(self, step: Step, report: Report) -> None:

@@ -14,6 +14,7 @@ from pyVim.task import WaitForTask
 from pyVmomi import vim
 from rights.given import administrator
 
+from bfinfra.backends.vcenter.places import Found, Nowhere, Several, Thing
 from bfinfra.backends.vcenter.vm import Vm
 from bfinfra.kinds.vcenter.base.machine_notes import SETTINGS
 from bfinfra.kinds.vcenter.bitfusion_vm import (
@@ -66,14 +67,20 @@ def existing(mark=None, before=None, **changes):
     return State(mark=mark, vm="desk", machine=replace(VM, **changes), before=before or {})
 
 
+MEANT = (
+    Nowhere(("disk",)),
+    Found(Thing(moid=VM.moid, name="desk")),
+    Several(("/dc/vm/a/desk", "/dc/vm/b/desk")),
+)
+"""What the name leads to, by how many VMs have it."""
+
+
 def steps(spec, state, needs=(), names=1):
     return BitfusionVM.steps(
         "desk",
         spec,
         state,
-        PlanContext(
-            OWN, needs=dict(needs), facts=BitfusionVmFacts({"desk": names} if names else {"disk": 1})
-        ),
+        PlanContext(OWN, needs=dict(needs), facts=BitfusionVmFacts({"desk": MEANT[names]})),
     )
 
 
@@ -151,7 +158,8 @@ def test_one_that_this_site_starts_meanwhile_goes_down_as_announced():
     ("state", "needs", "names", "why"),
     [
         (None, {}, 0, "no VM desk"),
-        (existing(), {}, 2, "2 VMs are called desk"),
+        (None, {}, 2, "2 VMs are called desk.*/dc/vm/a/desk, /dc/vm/b/desk; write the path"),
+        (replace(existing(OWN), machine=replace(VM, moid="vm-2")), {}, 1, "the settings are those of desk"),
         (existing(Mark("theirs", "bitfusion_vm/desk")), {}, 1, "managed by another resource"),
         (existing(), {"vm": ResolvedRef(KEY, type("Spec", (), {"power": "off"})(), None)}, 1, "is to be off"),
     ],

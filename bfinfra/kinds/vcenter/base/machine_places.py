@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping
 
-from bfinfra.backends.vcenter.places import Inventory
-from bfinfra.backends.vcenter.vm import Disk, Vm
+from bfinfra.backends.vcenter.places import Inventory, Lookup, Thing, lookup
+from bfinfra.backends.vcenter.vm import Brief, Disk, Vm
 from bfinfra.model.records import dataclass
 
 
@@ -57,3 +58,22 @@ def unplaced(places: MachinePlaces) -> str:
     if not places.cluster or not places.datastore:
         return "its cluster or its datastore is not known"
     return "" if all(places.networks) else "one of its networks is not known, or several have its name"
+
+
+def named(texts: Iterable[str], briefs: Iterable[Brief], inventory: Inventory) -> Mapping[str, Lookup[Thing]]:
+    """The VMs that names or paths mean, in the datacenters of the inventory."""
+    homes, wanted = {f.moid: f for f in inventory.folders}, {*texts}
+    ends = {text.rpartition("/")[2] for text in wanted} | wanted
+    here = [
+        as_thing(brief, inventory)
+        for brief in briefs
+        if any(brief.name == end or brief.name.endswith(f"/{end}") for end in ends)
+        and (brief.folder in homes or not inventory.folders)
+    ]
+    return {text: lookup(here, text) for text in wanted}
+
+
+def as_thing(brief: Brief, inventory: Inventory) -> Thing:
+    """A VM with its path, if its folder is in the inventory."""
+    home = inventory.home(brief.folder)
+    return Thing(moid=brief.moid, name=brief.name, where=f"{home}/{brief.name}" if home else brief.name)

@@ -57,7 +57,11 @@ def space(context: CheckContext) -> Iterator[Finding]:
     hosts = {host.name: host.moid for host in inventory.hosts}
     for key, spec in context.of("bitfusion_server").items():
         need, own = _size(context, spec.ova), hosts.get(spec.host, "")
-        reached = [d for d in inventory.datastores if own in d.hosts and spec.datastore in (None, d.name)]
+        reached = [
+            d
+            for d in inventory.datastores
+            if own in d.hosts and (not spec.datastore or d.is_called(spec.datastore))
+        ]
         if not reached:
             yield bad(
                 key,

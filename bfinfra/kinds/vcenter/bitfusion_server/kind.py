@@ -30,7 +30,7 @@ from bfinfra.model.order import Specs
 from bfinfra.model.readiness import Readiness, Ready, waiting
 from bfinfra.model.reading import Reading
 from bfinfra.model.refs import Key
-from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, holds
+from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, holds, path_in
 from bfinfra.model.site import Site
 from bfinfra.model.step import Step
 
@@ -128,10 +128,8 @@ class BitfusionServer(kind.Kind[Spec, State]):
         pool = "/".join(filter(None, (f"/{datacenter}/host/{cluster}/Resources", spec.resource_pool)))
         return {
             "pool": (Entity(pool, "ResourcePool"),),
-            "folder": (
-                Entity(f"/{datacenter}/vm/{spec.folder.strip('/')}".rstrip("/"), "Folder", propagate=True),
-            ),
-            "datastore": (Entity(f"/{datacenter}/datastore/{spec.datastore or '*'}", "Datastore"),),
+            "folder": (Entity(path_in(datacenter, "vm", spec.folder), "Folder", propagate=True),),
+            "datastore": (Entity(path_in(datacenter, "datastore", spec.datastore or "*"), "Datastore"),),
             "library": (ROOT,) if spec.library else (),
             "networks": tuple(
                 dict.fromkeys(_network(label, spec, needs, datacenter) for label in sorted(spec.networks))
@@ -200,4 +198,4 @@ def _network(label: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacente
     need = needs.get(f"networks.{label}.network")
     if need is not None and need.spec is not None:
         return Entity(f"/{datacenter}/network", "Folder", propagate=True)
-    return Entity(f"/{datacenter}/network/{spec.networks[label].network}", "Network")
+    return Entity(path_in(datacenter, "network", spec.networks[label].network), "Network")

@@ -220,8 +220,10 @@ class Observer:
         return None
 
     def _on_its_datastore(self, spec: Spec, existing: State | None) -> bool:
-        stores = {store.moid for store in self._inventory.datastores if store.name == spec.datastore}
-        return spec.datastore is None or existing is None or bool(stores & existing.machine.datastores)
+        if spec.datastore is None or existing is None:
+            return True
+        named = [each for each in self._inventory.datastores if each.is_called(spec.datastore)]
+        return any(each.moid in existing.machine.datastores for each in named)
 
     def _damaged(
         self, specs: Mapping[str, Spec], states: Mapping[str, State], ovas: Mapping[str, ova.Ova | Problem]

@@ -12,13 +12,13 @@ from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Vm
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.vcenter.base import datastores
 from bfinfra.kinds.vcenter.base.machine_notes import IMPORTING, MARK, MARKS, OF_ALL, SECRETS
-from bfinfra.kinds.vcenter.base.machine_places import places_of
+from bfinfra.kinds.vcenter.base.machine_places import named, places_of
 from bfinfra.kinds.vcenter.base.secret_properties import SecretProperty, digested, revealed
 from bfinfra.kinds.vcenter.virtual_machine.checks import CHECKS
 from bfinfra.kinds.vcenter.virtual_machine.decide import decide
 from bfinfra.kinds.vcenter.virtual_machine.describe import described, description
 from bfinfra.kinds.vcenter.virtual_machine.disks import fitted
-from bfinfra.kinds.vcenter.virtual_machine.home import folder_of, named, namesakes
+from bfinfra.kinds.vcenter.virtual_machine.home import folder_of, namesakes
 from bfinfra.kinds.vcenter.virtual_machine.make import pair
 from bfinfra.kinds.vcenter.virtual_machine.properties import look
 from bfinfra.kinds.vcenter.virtual_machine.space import claims
@@ -46,7 +46,7 @@ from bfinfra.model.order import Specs
 from bfinfra.model.readiness import READY, Readiness, Ready, waiting
 from bfinfra.model.reading import Reading
 from bfinfra.model.refs import Key
-from bfinfra.model.rights import READ, VCENTER, Entity, PrivilegePlaces, holds
+from bfinfra.model.rights import READ, VCENTER, Entity, PrivilegePlaces, holds, path_in
 from bfinfra.model.secret import Secret, digest
 from bfinfra.model.site import Site
 from bfinfra.model.step import Step
@@ -184,10 +184,10 @@ class VirtualMachine(kind.Kind[Spec, State]):
         networks = (Entity(f"/{datacenter}/network", "Folder", propagate=True),) if spec.adapters else ()
         machines, pool = (
             Entity(f"/{datacenter}/vm", "Folder", propagate=True),
-            Entity(f"/{datacenter}/host/{spec.cluster}/Resources", "ResourcePool"),
+            Entity(f"{path_in(datacenter, 'host', spec.cluster)}/Resources", "ResourcePool"),
         )
         stores = tuple(
-            Entity(f"/{datacenter}/datastore/{each}", "Datastore")
+            Entity(path_in(datacenter, "datastore", each), "Datastore")
             for each in sorted({spec.datastore, *(d.datastore for d in spec.disks.values() if d.datastore)})
         )
         return {

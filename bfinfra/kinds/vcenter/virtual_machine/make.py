@@ -99,7 +99,7 @@ def _origin(spec: Spec, context: PlanContext) -> Vm | Item | Unknown:
     if spec.library is not None:
         return _held(spec.library, context)
     text = spec.template or ""
-    return the(facts.templates.get(text, Nowhere()), "template or machine", text, "template")
+    return the(facts.templates.get(text, Nowhere()), "template", text, "template")
 
 
 def _held(library: Library, context: PlanContext) -> Vm | Item | Unknown:

@@ -93,7 +93,7 @@ class Spec(resource.Spec):
     unnoted = frozenset({"cloud_init.user_data", "cloud_init.meta_data"})
 
     template: str | None = None
-    """Template or VM to clone it from."""
+    """Template or VM to clone it from, by name or path."""
     library: Library | None = None
     """What to deploy it from, instead of `template`."""
     properties: dict[str, Secret | str] = Field(default_factory=dict)
