@@ -1,16 +1,21 @@
-"""Compares a spec with the observed state, field by field."""
+"""Compares a spec with the observed state, field by field.
+
+What the file leaves out has one meaning: it is chosen by its default when an object is made, and stays as it
+is on an object that is there. `drift` finds the differences in what the file says, and a step writes the
+fields that its changes name (`touches`), and no others. So a plan shows all that is written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from bfinfra.model.defaults import default_of
-from bfinfra.model.mark import Mark
+from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
-from bfinfra.model.resource import Spec
+from bfinfra.model.resource import Part, Spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,43 @@ def differences(
         else:
             found.append(Change(here, before, after))
     return tuple(found)
+
+
+def drift(
+    spec: Spec, mark: Mark | None, now: Mapping[str, object], wanted: Mapping[str, object]
+) -> tuple[Change, ...]:
+    """The differences in the fields that the file says, or said when it was last applied: such a field goes
+    back to its default. Fields of a part count one by one, a list or map counts as a whole.
+    """
+    said = frozenset(_said(spec, (mark.applied if mark else None) or {}))
+    return tuple(each for each in differences(now, wanted) if any(_within(each.field, name) for name in said))
+
+
+def description(spec: Spec, now: str | None, mark: Mark, was: Mark | None) -> str:
+    """The description to write, with the mark below it: the file's text if it says one, or said one when it
+    was last applied; else the text that is there. `now`: None if there is no object yet; `was`: its mark.
+    """
+    wanted = str(getattr(spec, "description", ""))
+    stays = now is not None and "description" not in _said(spec, (was.applied if was else None) or {})
+    return below(above(now) if stays else wanted, mark)
+
+
+def touches(changes: Iterable[Change], field: str) -> bool:
+    """Return whether one of the changes is in this field or its parts, or in what it is a part of."""
+    return any(_within(each.field, field) for each in changes)
+
+
+def _within(one: str, other: str) -> bool:
+    return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
+
+
+def _said(part: Part, applied: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    for name in part.model_fields_set | applied.keys():
+        value, before = getattr(part, name, None), applied.get(name)
+        if isinstance(value, Part):
+            yield from _said(value, before if isinstance(before, Mapping) else {}, f"{path}{name}.")
+        else:
+            yield f"{path}{name}"
 
 
 UNFINISHED = "mark"

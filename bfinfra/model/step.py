@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import ClassVar
 
-from bfinfra.model.compare import Change
+from bfinfra.model.compare import Change, touches
 from bfinfra.model.documentation import summary
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Right, Use
@@ -52,6 +52,10 @@ class Step:
         no read is needed just before it.
         """
         return False
+
+    def writes(self, field: str) -> bool:
+        """Return whether it writes this field: one of its changes is in it. All others stay as they are."""
+        return touches(self.changes, field)
 
     def title(self) -> str:
         """One line for people."""

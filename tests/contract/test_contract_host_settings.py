@@ -101,7 +101,7 @@ def test_the_life_of_a_vmkernel_adapter(vcenter: VCenterSide, account: Account) 
     client.host_settings.add_vmk(moid, VmkPlan(switch.uuid, group.key, "192.168.0.24/24", 9000))
     (made,) = set(client.host_settings.vmks([moid])[moid]) - set(before)
     assert (made.group, made.address, made.mtu) == (group.key, "192.168.0.24/24", 9000)
-    client.host_settings.change_vmk(moid, made.device, VmkPlan(switch.uuid, group.key, "dhcp", 1500))
+    client.host_settings.change_vmk(moid, made.device, address="dhcp", mtu=1500)
     (changed,) = set(client.host_settings.vmks([moid])[moid]) - set(before)
     assert (changed.device, changed.address, changed.mtu) == (made.device, "dhcp", 1500)
     with account.refused(Rejected):

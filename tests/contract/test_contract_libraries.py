@@ -149,7 +149,7 @@ def test_the_life_of_libraries(vcenter: VCenterSide) -> None:
             "ours",
             given,
         )
-        libraries.update(made.id, replace(made, description="changed", subscription=changed))
+        libraries.update(made.id, replace(made, description="changed", subscription=changed), lambda _: True)
         again = next(each for each in libraries.list() if each.id == made.id)
         assert (again.description, again.subscription) == ("changed", changed)
         assert libraries.items(made.id) == ()

@@ -74,7 +74,7 @@ def test_the_life_of_a_vm_class(vcenter: VCenterSide) -> None:
     try:
         assert classes.list()["contract-class"] == wanted
         bare = VmClass(2, 4 * GIB)
-        classes.update("contract-class", bare)
+        classes.update("contract-class", bare, lambda _: True)
         assert classes.list()["contract-class"] == bare
     finally:
         classes.delete("contract-class")
@@ -114,7 +114,7 @@ def test_the_life_of_a_namespace(vcenter: VCenterSide) -> None:
     everywhere = replace(wanted, zones=("zone-1", "zone-2"))
     assert (found.status, found.settings, found.cluster) == ("RUNNING", everywhere, vcenter.supervisor)
     assert found.creator == "", "vCenter tells of one where self-service made the namespace"
-    spaces.update("contract", Settings(description="theirs"))
+    spaces.update("contract", Settings(description="theirs"), lambda _: True)
     assert settled(spaces, "contract").settings == replace(
         Settings(description="theirs"), zones=("zone-1", "zone-2")
     )
@@ -135,7 +135,7 @@ def test_a_namespace_has_zones(vcenter: VCenterSide) -> None:
     )
     spaces.create("zoned", vcenter.supervisor, wanted)
     assert settled(spaces, "zoned").settings.zones == ("zone-1", "zone-2")
-    spaces.update("zoned", replace(wanted, zones=("zone-2",)))
+    spaces.update("zoned", replace(wanted, zones=("zone-2",)), lambda field: field == "zones")
     assert settled(spaces, "zoned").settings.zones == ("zone-2",)
     spaces.delete("zoned")
 

@@ -88,7 +88,7 @@ def test_a_name_of_a_policy_is_taken_once(vcenter: VCenterSide, account: Account
 def test_a_policy_changes(vcenter: VCenterSide) -> None:
     policies, mine = made(vcenter)
     other = replace(mine, description="other", tags={"tier": ("slow",)})
-    policies.update(other)
+    policies.update(other, tags=True)
     assert list(policies.read([mine.id])) == [other]
 
 

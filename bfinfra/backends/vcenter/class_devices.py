@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bfinfra.model.records import dataclass
@@ -15,6 +15,8 @@ PCI = "VirtualPCIPassthrough"
 GROUPS = "VirtualMachineVirtualDeviceGroups"
 NARROWER = ("subVendorId", "subDeviceId", "revisionId")
 """What can narrow a model down, and no site can say."""
+SORTS = ("vgpus", "devices", "device_groups")
+"""The sorts of devices, by their names in a site."""
 Json = dict[str, Any]
 Components = Mapping[str, Sequence[Json]]
 """Name of a vendor device group → its devices, as hosts describe them."""
@@ -95,22 +97,38 @@ def as_list(wanted: ClassDevices) -> Json:
     return {"vgpu_devices": vgpus, "dynamic_direct_path_IO_devices": cards}
 
 
-def written(spec: Mapping[str, object] | None, wanted: ClassDevices, components: Components) -> Json | None:
-    """The `config_spec` with the desired devices in place of those that a site can describe, and all else of
-    it; None if there is nothing to change. Raises KeyError for a group that no host offers.
+def relisted(now: Mapping[str, Any] | None, wanted: ClassDevices, sorts: Container[str]) -> Json:
+    """The devices in the form before 8.0.2, with the desired ones of these sorts in their place."""
+    there, found = now or {}, as_list(wanted)
+    names = {"vgpus": "vgpu_devices", "devices": "dynamic_direct_path_IO_devices"}
+    return {**there, **{name: found[name] for sort, name in names.items() if sort in sorts}}
+
+
+def written(
+    spec: Mapping[str, object] | None,
+    wanted: ClassDevices,
+    components: Components,
+    sorts: Container[str] = frozenset(SORTS),
+) -> Json | None:
+    """The `config_spec` with the desired devices of these sorts in place of those that are there, and all
+    else of it; None if there is nothing to change. Raises KeyError for a group that no host offers.
     """
-    groups = [(key, name, components[name]) for key, name in enumerate(wanted.groups, start=1)]
-    devices = [*_single(wanted), *_grouped(groups)]
+    groups = [
+        (key, name, components[name])
+        for key, name in enumerate(wanted.groups if "device_groups" in sorts else (), start=1)
+    ]
+    devices = [*_single(wanted, sorts), *_grouped(groups)]
     if spec is None and not devices:
         return None
-    others = [each for each in _changes(spec or {}) if not _is_replaced(each)]
+    others = [each for each in _changes(spec or {}) if _sort(each) is None or _sort(each) not in sorts]
     taken = {(each.get("device") or {}).get("key") for each in others}
     free = (key for key in itertools.count(-20000, -1) if key not in taken)
     added = [
         {"_typeName": "VirtualDeviceConfigSpec", "operation": "add", "device": {**each, "key": next(free)}}
         for each in devices
     ]
-    kept = {key: each for key, each in (spec or {}).items() if key not in ("deviceChange", "deviceGroups")}
+    replaced = {"deviceChange", "deviceGroups"} if "device_groups" in sorts else {"deviceChange"}
+    kept = {key: each for key, each in (spec or {}).items() if key not in replaced}
     found = {"_typeName": "VirtualMachineConfigSpec", **kept}
     if others or added:
         found["deviceChange"] = [*others, *added]
@@ -123,10 +141,10 @@ def written(spec: Mapping[str, object] | None, wanted: ClassDevices, components:
     return found
 
 
-def _single(wanted: ClassDevices) -> Iterator[Json]:
-    for profile in wanted.vgpus:
+def _single(wanted: ClassDevices, sorts: Container[str]) -> Iterator[Json]:
+    for profile in wanted.vgpus if "vgpus" in sorts else ():
         yield _pci({"_typeName": f"{PCI}VmiopBackingInfo", "vgpu": profile})
-    for each in wanted.devices:
+    for each in wanted.devices if "devices" in sorts else ():
         allowed = [
             {"_typeName": f"{PCI}AllowedDevice", "vendorId": vendor, "deviceId": device}
             for vendor, device in ((each.vendor, each.device), *each.alternatives)
@@ -160,13 +178,15 @@ def _is_pci(change: Mapping[str, Any]) -> bool:
     return device.get("_typeName") == PCI or bool(device.get("deviceGroupInfo"))
 
 
-def _is_replaced(change: Json) -> bool:
-    """Return whether a site can describe this device."""
+def _sort(change: Json) -> str | None:
+    """The site's name for the sort of device; None if a site can't describe it."""
     device = change.get("device") or {}
     backing = device.get("backing") or {}
-    return bool(device.get("deviceGroupInfo")) or (
-        _is_pci(change) and (_is_vgpu(backing) or _is_card(backing))
-    )
+    if device.get("deviceGroupInfo"):
+        return "device_groups"
+    if not _is_pci(change):
+        return None
+    return "vgpus" if _is_vgpu(backing) else "devices" if _is_card(backing) else None
 
 
 def _is_vgpu(backing: Json) -> bool:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -102,16 +102,23 @@ class ContentLibraries:
                 {**body, "type": "SUBSCRIBED", "subscription_info": _subscription(wanted.subscription)},
             )
 
-    def update(self, identity: str, wanted: Library) -> None:
-        """Set the description and the subscription."""
+    def update(self, identity: str, wanted: Library, writes: Callable[[str], bool]) -> None:
+        """Set the description, and those fields of the subscription of which `writes` says so, by their names
+        in a site. vCenter keeps the others, such as how the publisher asks for a password.
+        """
         body: dict[str, Any] = {"description": wanted.description}
         if wanted.subscription is None:
             self._rest.patch(f"{LOCAL}/{quote(identity)}", body)
-        else:
-            self._rest.patch(
-                f"{SUBSCRIBED}/{quote(identity)}",
-                {**body, "subscription_info": _subscription(wanted.subscription)},
-            )
+            return
+        followed = {
+            name: value
+            for field, (name, value) in _followed(wanted.subscription).items()
+            if writes(f"subscription.{field}")
+        }
+        self._rest.patch(
+            f"{SUBSCRIBED}/{quote(identity)}",
+            {**body, **({"subscription_info": followed} if followed else {})},
+        )
 
     def delete(self, identity: str, *, subscribed: bool) -> None:
         """Delete a library and its contents. One that is already gone is fine."""
@@ -164,10 +171,14 @@ class ContentLibraries:
 
 
 def _subscription(wanted: Subscription) -> dict[str, Any]:
+    return {"authentication_method": "NONE", **dict(_followed(wanted).values())}
+
+
+def _followed(wanted: Subscription) -> dict[str, tuple[str, str | bool]]:
+    """A site's field of a subscription → the API's name and the value."""
     return {
-        "subscription_url": wanted.url,
-        "authentication_method": "NONE",
-        "automatic_sync_enabled": wanted.automatic_sync,
-        "on_demand": wanted.on_demand,
-        **({"ssl_thumbprint": wanted.thumbprint} if wanted.thumbprint else {}),
+        "url": ("subscription_url", wanted.url),
+        "automatic_sync": ("automatic_sync_enabled", wanted.automatic_sync),
+        "on_demand": ("on_demand", wanted.on_demand),
+        **({"thumbprint": ("ssl_thumbprint", wanted.thumbprint)} if wanted.thumbprint else {}),
     }

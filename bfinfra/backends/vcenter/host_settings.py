@@ -155,11 +155,22 @@ class HostSettings:
             lambda content: _system(content, moid, "networkSystem").AddVirtualNic("", _nic(plan))
         )
 
-    def change_vmk(self, moid: str, device: str, plan: VmkPlan) -> None:
-        """Change the address and MTU of an adapter."""
-        self._session.write(
-            lambda content: _system(content, moid, "networkSystem").UpdateVirtualNic(device, _nic(plan))
-        )
+    def change_vmk(self, moid: str, device: str, *, address: str | None, mtu: int | None) -> None:
+        """Change the address and MTU of an adapter; None stays as it is. Raises Missing if it is gone."""
+
+        def write(content: vim.ServiceInstanceContent) -> None:
+            path = "config.network.vnic"
+            vnics = properties.one(content, refs.refer(content, vim.HostSystem, moid), [path])[path] or ()
+            spec = next((each.spec for each in vnics if each.device == device), None)
+            if spec is None:
+                raise Missing(f"there is no adapter {device}", server=self._session.server)
+            spec.mtu = spec.mtu if mtu is None else mtu
+            if address is not None:
+                six, spec.ip = spec.ip and spec.ip.ipV6Config, _ip(address)
+                spec.ip.ipV6Config = six
+            _system(content, moid, "networkSystem").UpdateVirtualNic(device, spec)
+
+        self._session.write(write)
 
     def remove_vmk(self, moid: str, device: str) -> None:
         """Remove an adapter."""
@@ -213,14 +224,15 @@ def _vmk(nic: Any) -> Vmk:
 
 
 def _nic(plan: VmkPlan) -> Any:
-    interface = None if plan.address == DHCP else ipaddress.ip_interface(plan.address)
-    ip = (
-        vim.host.IpConfig(dhcp=True)
-        if interface is None
-        else vim.host.IpConfig(dhcp=False, ipAddress=str(interface.ip), subnetMask=str(interface.netmask))
-    )
     return vim.host.VirtualNic.Specification(
-        ip=ip,
+        ip=_ip(plan.address),
         mtu=plan.mtu,
         distributedVirtualPort=vim.dvs.PortConnection(switchUuid=plan.switch, portgroupKey=plan.group),
     )
+
+
+def _ip(address: str) -> Any:
+    if address == DHCP:
+        return vim.host.IpConfig(dhcp=True)
+    interface = ipaddress.ip_interface(address)
+    return vim.host.IpConfig(dhcp=False, ipAddress=str(interface.ip), subnetMask=str(interface.netmask))

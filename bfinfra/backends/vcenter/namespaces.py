@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,8 @@ SUPERVISORS = "/api/vcenter/namespace-management/clusters"
 POLICIES = "/api/vcenter/storage/policies"
 LIBRARIES = "/api/content/library"
 MIB = 2**20
+LISTS = ("storage", "access", "vm_classes", "content_libraries")
+"""The lists of a namespace, by their names in a site."""
 AT_ONCE = 8  # details read in parallel: the API has no bulk form
 
 
@@ -147,27 +149,47 @@ class Namespaces:
         """Start to create a namespace; it is CONFIGURING until it runs."""
         catalog = self.catalog()
         home = catalog.supervisors[cluster].cluster
-        body = {"namespace": name, **_body(settings, catalog), "resource_spec": _quota(settings)}
+        quota = {limit: value for limit, value in _quota(settings, _every).items() if value is not True}
+        body = {
+            "namespace": name,
+            "description": settings.description,
+            "resource_spec": quota,
+            "storage_specs": _storage(settings, catalog, {}),
+            "access_list": _access(settings, {}),
+            "vm_service_spec": _machines(settings, catalog, _every),
+            **_zones(settings, reserved=True),
+        }
         if settings.zones:
             self._rest.post(BY_SUPERVISOR, {**body, "supervisor": zones.supervisor(self._rest, home)})
         else:
             self._rest.post(INSTANCES, {**body, "cluster": home})
 
-    def update(self, name: str, settings: Settings) -> None:
-        """Set everything that can be set; None removes a limit."""
-        quota = _quota(settings)
-        lifted = {
-            f"{limit}_unset": True
-            for limit in ("cpu_limit", "memory_limit", "storage_request_limit")
-            if limit not in quota
-        }
-        self._rest.patch(
-            f"{INSTANCES}/{quote(name)}",
-            {**_body(settings, self.catalog()), "resource_spec": {**quota, **lifted}},
-        )
-        for zone in zones.of_namespace(self._rest, name) if settings.zones else ():
+    def update(self, name: str, settings: Settings, writes: Callable[[str], bool]) -> None:
+        """Set the description, and the fields of which `writes` says so, by their names in a site; None
+        removes a limit. All others stay, and so does what no site can say of a grant or a storage policy.
+        """
+        body = self._changed(name, settings, writes)
+        self._rest.patch(f"{INSTANCES}/{quote(name)}", {"description": settings.description, **body})
+        for zone in zones.of_namespace(self._rest, name) if settings.zones and writes("zones") else ():
             if zone not in settings.zones:
                 zones.remove(self._rest, name, zone)
+
+    def _changed(self, name: str, settings: Settings, writes: Callable[[str], bool]) -> dict[str, Any]:
+        """The fields to write. Lists are sent whole, so they are merged into what is there."""
+        body: dict[str, Any] = {}
+        if quota := _quota(settings, writes):
+            body["resource_spec"] = quota
+        if writes("zones") or writes("reserved"):
+            body |= _zones(settings, reserved=writes("reserved"))
+        if any(map(writes, LISTS)):
+            now, catalog = self._object(f"{INSTANCES}/{quote(name)}"), self.catalog()
+            if writes("storage"):
+                body["storage_specs"] = _storage(settings, catalog, now)
+            if writes("access"):
+                body["access_list"] = _access(settings, now)
+            if machines := _machines(settings, catalog, writes):
+                body["vm_service_spec"] = {**(now.get("vm_service_spec") or {}), **machines}
+        return body
 
     def delete(self, name: str) -> None:
         """Start to delete a namespace and its contents. One that is already gone is fine."""
@@ -252,25 +274,58 @@ def _namespace(name: str, info: Mapping[str, Any], catalog: Catalog, there: tupl
     )
 
 
-def _body(settings: Settings, catalog: Catalog) -> dict[str, Any]:
-    return {
-        "description": settings.description,
-        "storage_specs": [
-            {"policy": catalog.policies[name], **({} if limit is None else {"limit": limit // MIB})}
-            for name, limit in settings.storage.items()
-        ],
-        "access_list": [_grant(grant) for grant in settings.access],
-        "vm_service_spec": {
-            "vm_classes": list(settings.vm_classes),
-            "content_libraries": [catalog.libraries[name] for name in settings.libraries],
-        },
-        **({"zones": [_zone(each, settings) for each in settings.zones]} if settings.zones else {}),
+def _every(_: str) -> bool:
+    return True
+
+
+def _storage(settings: Settings, catalog: Catalog, now: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The desired policies, each with what else is in the one that is there. `now`: the namespace as it is,
+    {} for a new one.
+    """
+    there = {each["policy"]: each for each in now.get("storage_specs") or ()}
+    wanted = ((catalog.policies[name], limit) for name, limit in settings.storage.items())
+    return [_limited(there.get(policy, {"policy": policy}), limit) for policy, limit in wanted]
+
+
+def _limited(policy: Mapping[str, Any], limit: int | None) -> dict[str, Any]:
+    kept = {name: value for name, value in policy.items() if name != "limit"}
+    return kept if limit is None else {**kept, "limit": limit // MIB}
+
+
+def _access(settings: Settings, now: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The desired grants, each with what else is in the one that is there, such as its identity provider; and
+    those that vCenter gave the creator.
+    """
+    there: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for each in now.get("access_list") or ():
+        there.setdefault(_subject(each), []).append(each)
+    creator = (now.get("creator") or {"subject": "", "domain": ""}).items()
+    own = {subject for subject, found in there.items() if any(creator <= each.items() for each in found)}
+    grants = [_grant(each) for each in settings.access]
+    merged = [{**each, **grant} for grant in grants for each in there.get(_subject(grant), [{}])]
+    return merged + [each for subject in own - {*map(_subject, grants)} for each in there[subject]]
+
+
+def _subject(grant: Mapping[str, Any]) -> tuple[str, ...]:
+    """Who is granted, as vCenter compares names."""
+    return (grant["subject_type"], grant["subject"].lower(), grant["domain"].lower())
+
+
+def _machines(
+    settings: Settings, catalog: Catalog, writes: Callable[[str], bool]
+) -> dict[str, Sequence[str]]:
+    """What the namespace's VMs may use: those lists that are written."""
+    found = {
+        "vm_classes": list(settings.vm_classes),
+        "content_libraries": [catalog.libraries[name] for name in settings.libraries],
     }
+    return {name: value for name, value in found.items() if writes(name)}
 
 
-def _zone(name: str, settings: Settings) -> dict[str, Any]:
+def _zones(settings: Settings, *, reserved: bool) -> dict[str, Any]:
     found = [{"reserved_vm_class": each, "count": count} for each, count in settings.reserved.items()]
-    return {"name": name, "vm_reservations": found}
+    more = {"vm_reservations": found} if reserved else {}
+    return {"zones": [{"name": each, **more} for each in settings.zones]} if settings.zones else {}
 
 
 def _grant(grant: Grant) -> dict[str, str]:
@@ -283,13 +338,18 @@ def _grant(grant: Grant) -> dict[str, str]:
     }
 
 
-def _quota(settings: Settings) -> dict[str, int]:
+def _quota(settings: Settings, writes: Callable[[str], bool]) -> dict[str, int | bool]:
+    """The limits to write; one that is to go is unset."""
     limits = {
-        "cpu_limit": settings.cpu,
-        "memory_limit": settings.memory and settings.memory // MIB,
-        "storage_request_limit": settings.total_storage and settings.total_storage // MIB,
+        "cpu": ("cpu_limit", settings.cpu),
+        "memory": ("memory_limit", settings.memory and settings.memory // MIB),
+        "storage": ("storage_request_limit", settings.total_storage and settings.total_storage // MIB),
     }
-    return {name: value for name, value in limits.items() if value is not None}
+    return {
+        (f"{name}_unset" if value is None else name): True if value is None else value
+        for field, (name, value) in limits.items()
+        if writes(f"limits.{field}")
+    }
 
 
 def _bytes(mib: int | None) -> int | None:

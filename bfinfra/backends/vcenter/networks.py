@@ -74,12 +74,14 @@ class Networks:
 
 @dataclass(frozen=True)
 class SwitchPlan:
-    """The desired switch; NICs by host id. `leaving`: ids of hosts that it leaves."""
+    """The desired switch; NICs by host id. `leaving`: ids of hosts that it leaves; None and hosts that aren't
+    named stay as they are.
+    """
 
     name: str
     description: str
-    mtu: int
-    uplinks: tuple[str, ...]
+    mtu: int | None = None
+    uplinks: tuple[str, ...] | None = None
     version: str = ""
     hosts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     joining: frozenset[str] = frozenset()
@@ -88,9 +90,9 @@ class SwitchPlan:
 
 @dataclass(frozen=True)
 class GroupPlan:
-    """The desired port group."""
+    """The desired port group; None stays as it is."""
 
     name: str
     description: str
-    vlan: int
-    ports: int
+    vlan: int | None = None
+    ports: int | None = None

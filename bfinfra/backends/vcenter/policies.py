@@ -94,10 +94,10 @@ class StoragePolicies:
         )
         return str(self._session.write(lambda content: _manager(content).Create(spec)).uniqueId)
 
-    def update(self, wanted: Policy) -> None:
-        """Set the description and the tags."""
+    def update(self, wanted: Policy, *, tags: bool) -> None:
+        """Set the description, and with `tags` the tags, in place of all rules that are there."""
         spec = _types().profile.CapabilityBasedProfileUpdateSpec(
-            description=wanted.description, constraints=_constraints(wanted)
+            description=wanted.description, constraints=_constraints(wanted) if tags else None
         )
         self._session.write(lambda content: _manager(content).Update(_ids([wanted.id])[0], spec))
 

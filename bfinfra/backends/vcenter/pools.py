@@ -57,11 +57,18 @@ class ResourcePools:
 
         return self._session.write(create)
 
-    def update(self, moid: str, name: str, cpu: Allocation, memory: Allocation) -> None:
-        """Set its name and allocations. Raises Exists if the name is taken there."""
+    def update(
+        self, moid: str, name: str, cpu: Allocation, memory: Allocation, writes: Callable[[str], bool]
+    ) -> None:
+        """Set its name, and the allocations of which `writes` says so, by their names in a site. vCenter
+        keeps the others. Raises Exists if the name is taken there.
+        """
 
         def update(content: vim.ServiceInstanceContent) -> None:
-            spec = vim.ResourceConfigSpec(cpuAllocation=_sent(cpu), memoryAllocation=_sent(memory))
+            spec = vim.ResourceConfigSpec(
+                cpuAllocation=_sent(cpu, lambda each: writes(f"cpu.{each}")),
+                memoryAllocation=_sent(memory, lambda each: writes(f"memory.{each}")),
+            )
             refs.refer(content, POOL, moid).UpdateConfig(name, spec)
 
         self._session.write(update)
@@ -130,13 +137,15 @@ def _read(found: Any) -> Allocation:
     )
 
 
-def _sent(wanted: Allocation) -> Any:
+def _sent(wanted: Allocation, writes: Callable[[str], bool] = lambda _: True) -> Any:
     custom = isinstance(wanted.shares, int)
+    shares = vim.SharesInfo(
+        level="custom" if custom else wanted.shares, shares=wanted.shares if custom else 0
+    )
+    limit = UNLIMITED if wanted.limit is None else wanted.limit
     return vim.ResourceAllocationInfo(
-        reservation=wanted.reservation,
-        limit=UNLIMITED if wanted.limit is None else wanted.limit,
-        expandableReservation=wanted.expandable,
-        shares=vim.SharesInfo(
-            level="custom" if custom else wanted.shares, shares=wanted.shares if custom else 0
-        ),
+        reservation=wanted.reservation if writes("reservation") else None,
+        limit=limit if writes("limit") else None,
+        expandableReservation=wanted.expandable if writes("expandable") else None,
+        shares=shares if writes("shares") else None,
     )

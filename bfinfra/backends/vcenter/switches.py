@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
@@ -66,14 +67,13 @@ class Switches:
         self._tasks.run(start, f"creating the switch {plan.name}")
 
     def reconfigure(self, moid: str, plan: SwitchPlan) -> None:
-        """Set description, MTU, uplinks, hosts and their NICs."""
+        """Set the description, and what the plan has of MTU, uplinks, hosts and their NICs."""
 
         def start(content: vim.ServiceInstanceContent) -> Any:
             switch = refs.refer(content, VDS, moid)
-            spec = _config(content, plan)
-            spec.configVersion = properties.one(content, switch, ["config.configVersion"])[
-                "config.configVersion"
-            ]
+            now = properties.one(content, switch, ["config.configVersion", "config.host"])
+            spec = _config(content, plan, now["config.host"] or ())
+            spec.name, spec.configVersion = None, now["config.configVersion"]
             return switch.ReconfigureDvs_Task(spec)
 
         self._tasks.run(start, f"changing the switch {plan.name}")
@@ -87,66 +87,77 @@ class Switches:
         """Make a port group. Raises Exists if the name is taken."""
 
         def start(content: vim.ServiceInstanceContent) -> Any:
-            return refs.refer(content, VDS, switch).AddDVPortgroup_Task([_group_config(plan)])
+            return refs.refer(content, VDS, switch).AddDVPortgroup_Task(
+                [_group_config(plan, type="earlyBinding")]
+            )
 
         self._tasks.run(start, f"creating the port group {plan.name}")
 
     def reconfigure_group(self, moid: str, plan: GroupPlan) -> None:
-        """Set VLAN, ports, description."""
+        """Set the description, and what the plan has of VLAN and ports."""
 
         def start(content: vim.ServiceInstanceContent) -> Any:
             group = refs.refer(content, GROUP, moid)
             spec = _group_config(plan)
-            spec.configVersion = properties.one(content, group, ["config.configVersion"])[
-                "config.configVersion"
-            ]
+            spec.name, spec.configVersion = (
+                None,
+                properties.one(content, group, ["config.configVersion"])["config.configVersion"],
+            )
             return group.ReconfigureDVPortgroup_Task(spec)
 
         self._tasks.run(start, f"changing the port group {plan.name}")
 
 
-def _config(content: vim.ServiceInstanceContent, plan: SwitchPlan) -> Any:
+def _config(content: vim.ServiceInstanceContent, plan: SwitchPlan, now: Iterable[Any] = ()) -> Any:
+    """`now`: the hosts of the switch, as it has them."""
     spec = VMWARE.ConfigSpec(name=plan.name, description=plan.description, maxMtu=plan.mtu)
-    spec.uplinkPortPolicy = vim.DistributedVirtualSwitch.NameArrayUplinkPortPolicy(
-        uplinkPortName=list(plan.uplinks)
-    )
+    if plan.uplinks is not None:
+        spec.uplinkPortPolicy = vim.DistributedVirtualSwitch.NameArrayUplinkPortPolicy(
+            uplinkPortName=list(plan.uplinks)
+        )
+    there = {refs.moid(each.config.host): _nics(each.config) for each in now}
     members = [
-        _member(content, host, "add" if host in plan.joining else "edit", nics)
+        _member(content, host, "add" if host in plan.joining else "edit", nics, there.get(host, {}))
         for host, nics in plan.hosts.items()
     ]
     spec.host = [*members, *(_member(content, host, "remove", ()) for host in sorted(plan.leaving))]
     return spec
 
 
-def _member(content: vim.ServiceInstanceContent, host: str, operation: str, nics: Sequence[str]) -> Any:
+def _member(
+    content: vim.ServiceInstanceContent,
+    host: str,
+    operation: str,
+    nics: Sequence[str],
+    there: Mapping[str, Any] = MappingProxyType({}),
+) -> Any:
+    """A host with its NICs; one that is `there` stays on its uplink."""
     made = vim.dvs.HostMember.ConfigSpec(operation=operation, host=refs.refer(content, vim.HostSystem, host))
     if operation != "remove":
         made.backing = vim.dvs.HostMember.PnicBacking(
-            pnicSpec=[vim.dvs.HostMember.PnicSpec(pnicDevice=nic) for nic in nics]
+            pnicSpec=[there.get(nic) or vim.dvs.HostMember.PnicSpec(pnicDevice=nic) for nic in nics]
         )
     return made
 
 
-def _group_config(plan: GroupPlan) -> Any:
-    vlan = VMWARE.VlanIdSpec(vlanId=plan.vlan, inherited=False)
-    port = VMWARE.VmwarePortConfigPolicy(vlan=vlan)
-    return GROUP.ConfigSpec(
-        name=plan.name,
-        description=plan.description,
-        numPorts=plan.ports,
-        type="earlyBinding",
-        defaultPortConfig=port,
-    )
+def _nics(config: Any) -> dict[str, Any]:
+    """The NICs of a host on a switch, by name."""
+    return {spec.pnicDevice: spec for spec in getattr(config.backing, "pnicSpec", None) or ()}
+
+
+def _group_config(plan: GroupPlan, **more: str) -> Any:
+    spec = GROUP.ConfigSpec(name=plan.name, description=plan.description, numPorts=plan.ports, **more)
+    if plan.vlan is not None:
+        vlan = VMWARE.VlanIdSpec(vlanId=plan.vlan, inherited=False)
+        spec.defaultPortConfig = VMWARE.VmwarePortConfigPolicy(vlan=vlan)
+    return spec
 
 
 def _switch(row: Row, paths: Paths) -> Switch:
     config = row["config"]
     named = {refs.moid(member): () for member in row["summary.hostMember"] or ()}
     configs = [member.config for member in getattr(config, "host", None) or ()]
-    nics = {
-        refs.moid(each.host): tuple(spec.pnicDevice for spec in getattr(each.backing, "pnicSpec", None) or ())
-        for each in configs
-    }
+    nics = {refs.moid(each.host): tuple(_nics(each)) for each in configs}
     policy, product = getattr(config, "uplinkPortPolicy", None), getattr(config, "productInfo", None)
     return Switch(
         moid=row.moid,

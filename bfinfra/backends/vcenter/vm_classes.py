@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -23,6 +23,8 @@ VM_CLASSES = "/api/vcenter/namespace-management/virtual-machine-classes"
 POLICIES = "/api/vcenter/storage/policies"
 CONFIG_SPEC = (8, 0, 2)
 """The first version with `config_spec`, where `devices` is for writing only."""
+SETTABLE = ("cpu_count", "memory_MB", "cpu_reservation", "memory_reservation", "instance_storage")
+"""What a call can set besides the description and the devices."""
 MIB = 2**20
 
 
@@ -86,15 +88,26 @@ class VmClasses:
         """Make a class. `components`: the devices of its groups. Raises Rejected for a group that isn't among
         them.
         """
-        self._rest.post(VM_CLASSES, {"id": name, **self._body(wanted, None, components or {})})
+        fields = self._body(wanted, lambda _: True)
+        devices = self._devices(wanted, class_devices.SORTS, components or {}, {})
+        self._rest.post(VM_CLASSES, {"id": name, "description": wanted.description, **fields, **devices})
 
-    def update(self, name: str, wanted: VmClass, components: Components | None = None) -> None:
-        """Set everything that can be set; existing VMs keep what they have, and `config_spec` what others put
-        into it.
+    def update(
+        self, name: str, wanted: VmClass, writes: Callable[[str], bool], components: Components | None = None
+    ) -> None:
+        """Set the description, and the fields of which `writes` says so, by their names in a site. All others
+        stay, and are sent as they are, as a call without a reservation removes it. Existing VMs keep what
+        they have.
         """
-        now = self._rest.get(f"{VM_CLASSES}/{quote(name)}") if self.specified else {}
-        body = self._body(wanted, now.get("config_spec"), components or {})
-        self._rest.patch(f"{VM_CLASSES}/{quote(name)}", body)
+        path = f"{VM_CLASSES}/{quote(name)}"
+        now = self._rest.get(path)
+        told = (*SETTABLE, "config_spec" if self.specified else "devices")
+        kept = {each: now[each] for each in told if now.get(each) is not None}
+        given = self._body(wanted, writes)
+        sorts = {sort for sort in class_devices.SORTS if writes(sort)}
+        if sorts:
+            given |= self._devices(wanted, sorts, components or {}, now)
+        self._rest.patch(path, {**kept, **given, "description": wanted.description})
 
     def delete(self, name: str) -> None:
         """Delete a class. One that is already gone is fine. Refused while a namespace offers it."""
@@ -107,17 +120,16 @@ class VmClasses:
         """Name → id of every storage policy."""
         return {str(each["name"]): str(each["policy"]) for each in self._rest.get(POLICIES)}
 
-    def _body(
-        self, wanted: VmClass, now: Mapping[str, object] | None, components: Components
-    ) -> dict[str, Any]:
-        body = {
-            "cpu_count": wanted.cpus,
-            "memory_MB": wanted.memory // MIB,
-            "cpu_reservation": wanted.cpu_reservation,
-            "memory_reservation": wanted.memory_reservation,
-            "description": wanted.description,
+    def _body(self, wanted: VmClass, writes: Callable[[str], bool]) -> dict[str, Any]:
+        """The fields to write, without description and devices."""
+        found = {
+            "cpus": ("cpu_count", wanted.cpus),
+            "memory": ("memory_MB", wanted.memory // MIB),
+            "cpu_reservation": ("cpu_reservation", wanted.cpu_reservation),
+            "memory_reservation": ("memory_reservation", wanted.memory_reservation),
         }
-        if wanted.storage is not None:
+        body: dict[str, Any] = {name: value for field, (name, value) in found.items() if writes(field)}
+        if wanted.storage is not None and writes("instance_storage"):
             volumes = [{"size": each // MIB} for each in wanted.storage.volumes]
             policy = self._policies().get(wanted.storage.policy)
             if policy is None:
@@ -125,16 +137,22 @@ class VmClasses:
                     f"there is no storage policy {wanted.storage.policy}", server=self._rest.server
                 )
             body["instance_storage"] = {"policy": policy, "volumes": volumes}
+        return body
+
+    def _devices(
+        self, wanted: VmClass, sorts: Container[str], components: Components, now: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The devices of the class with the desired ones of these sorts. `now`: the class as it is."""
         devices = ClassDevices(wanted.vgpus, wanted.devices, wanted.groups)
-        if self.specified:
-            try:
-                spec = class_devices.written(now, devices, components)
-            except KeyError as error:
-                raise Rejected(
-                    f"no host offers the device group {error.args[0]}", server=self._rest.server
-                ) from None
-            return body if spec is None else {**body, "config_spec": spec}
-        return {**body, "devices": class_devices.as_list(devices)}
+        if not self.specified:
+            return {"devices": class_devices.relisted(now.get("devices"), devices, sorts)}
+        try:
+            spec = class_devices.written(now.get("config_spec"), devices, components, sorts)
+        except KeyError as error:
+            raise Rejected(
+                f"no host offers the device group {error.args[0]}", server=self._rest.server
+            ) from None
+        return {} if spec is None else {"config_spec": spec}
 
 
 def read(info: Mapping[str, Any], policies: Mapping[str, str] | None = None) -> VmClass:

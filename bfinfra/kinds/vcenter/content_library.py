@@ -20,7 +20,7 @@ from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Observation, Report
-from bfinfra.model.mark import Mark, above, below
+from bfinfra.model.mark import Mark, above
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.readiness import READY, Readiness, waiting
 from bfinfra.model.records import dataclass
@@ -184,7 +184,7 @@ class ContentLibrary(kind.Kind[Spec, State]):
                     Delete(name=name, id=state.library.id, subscribed=state.library.subscription is not None),
                 )
             )
-        wanted = _library(name, spec, context.mark)
+        wanted = _library(name, spec, context.mark, state)
         if state is None:
             _check(spec, context.facts)
             return (Create(name=name, library=wanted, changes=compare.differences(None, spec.applied())),)
@@ -221,7 +221,7 @@ class ContentLibrary(kind.Kind[Spec, State]):
             case Create(library=library):
                 self._libraries.create(library)
             case Update(library=library):
-                self._libraries.update(library.id, library)
+                self._libraries.update(library.id, library, step.writes)
             case Delete(id=identity, subscribed=subscribed):
                 self._libraries.delete(identity, subscribed=subscribed)
 
@@ -244,14 +244,16 @@ def _mark(found: Library) -> Mark | None:
     return Mark.own(found.description, f"content_library/{found.name}")
 
 
-def _library(name: str, spec: Spec, mark: Mark) -> Library:
+def _library(name: str, spec: Spec, mark: Mark, state: State | None) -> Library:
+    now, was = (state.library.description, state.mark) if state else (None, None)
+    text = compare.description(spec, now, mark.committed(spec.applied()), was)
     followed = spec.subscription
     follows = (
         None
         if followed is None
         else Follows(followed.url, followed.on_demand, followed.automatic_sync, followed.thumbprint or "")
     )
-    return Library(name, spec.datastore, below(spec.description, mark.committed(spec.applied())), follows)
+    return Library(name, spec.datastore, text, follows)
 
 
 def _view(library: Library) -> dict[str, Any]:
@@ -267,18 +269,11 @@ def _view(library: Library) -> dict[str, Any]:
 
 
 def _drift(spec: Spec, state: State, wanted: Library) -> Sequence[Change]:
-    """The differences between the live library and the site, in the fields that the site sets or has set. A
-    thumbprint can't be removed: vCenter keeps it if the call leaves it out.
+    """The differences in what the site says. A thumbprint can't be removed: vCenter keeps it if the call
+    leaves it out.
     """
-    managed = spec.model_fields_set | set((state.mark.applied or {}) if state.mark else {})
-    found = [
-        change
-        for change in compare.differences(_view(state.library), _view(wanted))
-        if change.field.partition(".")[0] in managed
-    ]
-    return [
-        change for change in found if change.field != "subscription.thumbprint" or change.wanted is not None
-    ]
+    found = compare.drift(spec, state.mark, _view(state.library), _view(wanted))
+    return [each for each in found if each.field != "subscription.thumbprint" or each.wanted is not None]
 
 
 def _check(spec: Spec, facts: ContentLibraryFacts | None) -> None:

@@ -173,8 +173,13 @@ class PortGroupKind(kind.Kind[Spec, State]):
                 why="a port group can't move to another switch",
                 next="give the new one another name",
             )
-        found = compare.changes(spec, state.mark, _drift(spec, state.group))
-        plan = GroupPlan(name, below(above(state.group.description), mark), spec.vlan, _ports(spec, state))
+        found = compare.changes(spec, state.mark, _drift(spec, state))
+        plan = GroupPlan(
+            name,
+            below(above(state.group.description), mark),
+            spec.vlan if compare.touches(found, "vlan") else None,
+            _ports(spec, state) if compare.touches(found, "ports") else None,
+        )
         return (Reconfigure(name=name, moid=state.group.moid, plan=plan, changes=found),) if found else ()
 
     @staticmethod
@@ -235,10 +240,11 @@ def _ports(spec: Spec, state: State) -> int:
     return spec.ports if state.group.ports == before else max(spec.ports, state.group.ports)
 
 
-def _drift(spec: Spec, group: PortGroup) -> tuple[Change, ...]:
+def _drift(spec: Spec, state: State) -> tuple[Change, ...]:
     """The differences. More ports than the site has are no difference, as vCenter adds them."""
+    group = state.group
     now: dict[str, Any] = {
         "vlan": "trunk or private" if group.vlan is None else group.vlan,
         "ports": min(group.ports, spec.ports),
     }
-    return differences(now, {"vlan": spec.vlan, "ports": spec.ports})
+    return compare.drift(spec, state.mark, now, {"vlan": spec.vlan, "ports": spec.ports})

@@ -301,7 +301,7 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
             )
         moved = state.parent != spec.parent and state.pool.parent != into
         change = Change("parent", state.parent, spec.parent)
-        found = list(compare.changes(spec, state.mark, _drift(spec, state.pool)))
+        found = list(compare.changes(spec, state.mark, _drift(spec, state)))
         steps: list[Step] = []
         if moved:
             parent = spec.parent or spec.cluster
@@ -336,7 +336,7 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
                 pools.note(moid, ATTRIBUTE, step.mark.encode())
                 pools.rename(moid, step.name)
             case Configure():
-                pools.update(step.moid, step.name, step.cpu, step.memory)
+                pools.update(step.moid, step.name, step.cpu, step.memory, step.writes)
                 pools.note(step.moid, ATTRIBUTE, step.mark.encode())
             case Move(into=str() as into):
                 pools.move(step.moid, into)
@@ -376,9 +376,11 @@ def _parent(spec: Spec, context: PlanContext) -> str | Unknown:
     return pool_named(spec.parent, "parent", cluster, facts.inventory, context)
 
 
-def _drift(spec: Spec, pool: ResourcePool) -> tuple[Change, ...]:
-    return differences(
-        {"cpu": _plain(pool.cpu), "memory": _plain(pool.memory, MIB)},
+def _drift(spec: Spec, state: State) -> tuple[Change, ...]:
+    return compare.drift(
+        spec,
+        state.mark,
+        {"cpu": _plain(state.pool.cpu), "memory": _plain(state.pool.memory, MIB)},
         {"cpu": _plain(spec.cpu.allocation), "memory": _plain(spec.memory.allocation, MIB)},
     )
 

@@ -136,7 +136,9 @@ class Adjust(_OnHost):
     """change {device} of {host}"""
 
     device: str
-    plan: VmkPlan | Unknown
+    address: str | None
+    mtu: int | None
+    """What is to change; None stays as it is."""
     note: str
 
 
@@ -263,9 +265,9 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
             case Add(plan=VmkPlan() as plan):
                 hosts.set_attribute(step.moid, step.attribute, step.note)
                 settings.add_vmk(step.moid, plan)
-            case Adjust(plan=VmkPlan() as plan):
+            case Adjust(address=address, mtu=mtu):
                 hosts.set_attribute(step.moid, step.attribute, step.note)
-                settings.change_vmk(step.moid, step.device, plan)
+                settings.change_vmk(step.moid, step.device, address=address, mtu=mtu)
             case Commit():
                 hosts.set_attribute(step.moid, step.attribute, step.note)
             case Remove():
@@ -313,12 +315,20 @@ def _steps(spec: Spec, state: State | None, context: PlanContext) -> Iterator[St
                 address=address, plan=plan, changes=(Change(f"hosts.{host}", None, address), *changed), **at
             )
             continue
-        moved = compare.differences(
+        moved = compare.drift(
+            spec,
+            each.note.mark if each.note else None,
             {"hosts": {host: each.vmk.address}, "mtu": each.vmk.mtu},
             {"hosts": {host: address}, "mtu": spec.mtu},
         )
         if moved:
-            yield Adjust(device=each.vmk.device, plan=plan, changes=(*moved, *changed), **at)
+            yield Adjust(
+                device=each.vmk.device,
+                address=address if each.vmk.address != address else None,
+                mtu=spec.mtu if compare.touches(moved, "mtu") else None,
+                changes=(*moved, *changed),
+                **at,
+            )
         elif each.note is None or each.note.mark != mark:
             yield Commit(changes=changed, **at)
 

@@ -309,7 +309,7 @@ def offer(inventory: Inventory, host: Managed, group: Managed, *, there: bool = 
 
 @method(GROUP, "ReconfigureDVPortgroup_Task")
 def reconfigure(call: Call, this: Managed, args: Any) -> vim.Task:
-    """Name, ports, policy. ConcurrentAccess for a stale `configVersion`."""
+    """Name, ports, binding, policy. ConcurrentAccess for a stale `configVersion`."""
     call.need("DVPortgroup.Modify", this)
     config, spec = this["config"], args.spec
     if spec.configVersion and spec.configVersion != config.configVersion:
@@ -318,7 +318,7 @@ def reconfigure(call: Call, this: Managed, args: Any) -> vim.Task:
         check_name(call.inventory, call.inventory.get(this.parent), spec.name, this)
 
     def change() -> None:
-        for name in ("name", "numPorts", "description"):
+        for name in ("name", "numPorts", "description", "type", "autoExpand"):
             if getattr(spec, name) is not None:
                 setattr(
                     config, name, getattr(spec, name) if name != "description" else spec.description or None

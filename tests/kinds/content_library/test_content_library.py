@@ -64,7 +64,9 @@ def test_a_mirror_and_what_somebody_changed_are_one_field():
         "lib-1",
         (Change("subscription.url", RELEASES, "https://mirror/lib.json"),),
     )
-    (step,) = steps(written(), existing(written(), subscription=Subscription(RELEASES, on_demand=False)))
+    lazy = existing(written(), subscription=Subscription(RELEASES, on_demand=False))
+    assert steps(written(), lazy) == (), "the file doesn't say it"
+    (step,) = steps(written(subscription={"on_demand": True}), lazy)
     assert step.changes == (Change("subscription.on_demand", False, True),)
     (step,) = steps(None, existing(written()))
     assert (type(step), step.subscribed) == (Delete, True)

@@ -107,7 +107,7 @@ def group(**changes):
     [({"vlan": 30}, {"vlan"}), ({"vlan": None}, {"vlan"}), ({"ports": 4}, {"ports"}), ({"ports": 64}, set())],
 )
 def test_a_port_group_is_compared_field_by_field_and_may_have_grown(now, fields):
-    spec = port_group.Spec(switch="roce", vlan=31)
+    spec = port_group.Spec(switch="roce", vlan=31, ports=8)
     found = port_group.State(mark=MARK.committed(spec.applied()), switch="roce", group=group(**now), uuid="u")
     steps = PortGroupKind.steps("high-speed", spec, found, context())
     assert {change.field for step in steps for change in step.changes} == fields

@@ -16,7 +16,7 @@ from bfinfra.model.compare import Change
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
-from bfinfra.model.mark import Mark, above, below
+from bfinfra.model.mark import Mark, above
 from bfinfra.model.step import Step
 from bfinfra.model.suggest import nearest
 from bfinfra.model.units import bytes_text, megahertz_text
@@ -35,15 +35,16 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
     create = Create(
         name=name,
         cluster=spec.cluster,
-        settings=_settings(spec, context.mark),
+        settings=_settings(spec, context.mark, None),
         changes=compare.differences(None, spec.applied()),
     )
     if state is None or going:
         return (create,)
     if spec.cluster != state.cluster:
         return Move(name=name, changes=(Change("cluster", state.cluster, spec.cluster),)), create
-    found = compare.changes(spec, state.mark, _drift(spec, state, context.mark))
-    return (Update(name=name, settings=_settings(spec, context.mark), changes=found),) if found else ()
+    settings = _settings(spec, context.mark, state)
+    found = compare.changes(spec, state.mark, _drift(spec, state, settings))
+    return (Update(name=name, settings=settings, changes=found),) if found else ()
 
 
 def unknown(at: Spot, entry: Access, found: Found | str | None) -> Iterator[Conflict]:
@@ -75,9 +76,10 @@ def unknown(at: Spot, entry: Access, found: Found | str | None) -> Iterator[Conf
         )
 
 
-def _settings(spec: Spec, mark: Mark) -> Settings:
+def _settings(spec: Spec, mark: Mark, state: State | None) -> Settings:
+    now, was = (state.settings.description, state.mark) if state else (None, None)
     return Settings(
-        description=below(spec.description, mark.committed(spec.applied())),
+        description=compare.description(spec, now, mark.committed(spec.applied()), was),
         cpu=spec.limits.cpu,
         memory=spec.limits.memory,
         total_storage=spec.limits.storage,
@@ -122,25 +124,17 @@ def _view(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _drift(spec: Spec, state: State, mark: Mark) -> Sequence[Change]:
-    """The differences, in fields that the site sets or has set. vCenter may add the creator to the access
-    list by itself, which is no difference.
+def _drift(spec: Spec, state: State, wanted: Settings) -> Sequence[Change]:
+    """The differences in what the site says. vCenter may add the creator to the access list by itself, which
+    is no difference, and stays.
     """
-    wanted = _settings(spec, mark)
-    added = [
+    accounts = {(grant.account, grant.group) for grant in wanted.access}
+    access = tuple(
         grant
-        for grant in state.settings.access
-        if grant.account == state.creator and grant not in wanted.access
-    ]
-    world = replace(
-        state.settings, access=tuple(grant for grant in state.settings.access if grant not in added)
+        for grant in sorted({*state.settings.access})
+        if grant.account != state.creator or (grant.account, grant.group) in accounts
     )
-    managed = spec.model_fields_set | set((state.mark.applied or {}) if state.mark else {})
-    return [
-        change
-        for change in compare.differences(_view(world), _view(wanted))
-        if change.field.partition(".")[0] in managed
-    ]
+    return compare.drift(spec, state.mark, _view(replace(state.settings, access=access)), _view(wanted))
 
 
 def _check(name: str, spec: Spec, context: PlanContext) -> None:

@@ -132,7 +132,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
             case Create(name=name, cluster=cluster, settings=settings):
                 self._namespaces.create(name, cluster, settings)
             case Update(name=name, settings=settings):
-                self._namespaces.update(name, settings)
+                self._namespaces.update(name, settings, step.writes)
             case Delete(name=name):
                 self._namespaces.delete(name)
 

@@ -4,6 +4,7 @@ Architecture".)
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -128,13 +129,10 @@ class DistributedSwitch(kind.Kind[Spec, State]):
         if spec is None:
             return () if state is None else (Delete(name=name, moid=state.switch.moid),)
         facts: Networks = context.facts
-        plan = _plan(name, spec, state, facts, context.mark.committed(spec.applied()))
+        mark = context.mark.committed(spec.applied())
         if state is None:
-            return (
-                Create(
-                    name=name, folder=_folder(facts), plan=plan, changes=differences(None, spec.applied())
-                ),
-            )
+            plan, changes = _plan(name, spec, None, facts, mark), differences(None, spec.applied())
+            return (Create(name=name, folder=_folder(facts), plan=plan, changes=changes),)
         if spec.version and spec.version != state.switch.version:
             raise Refusal(
                 f"the switch is of version {state.switch.version}",
@@ -143,6 +141,7 @@ class DistributedSwitch(kind.Kind[Spec, State]):
                 next="upgrade it in vCenter, or leave version out",
             )
         found = compare.changes(spec, state.mark, _drift(spec, state))
+        plan = _only(_plan(name, spec, state, facts, mark), found)
         return (Reconfigure(name=name, moid=state.switch.moid, plan=plan, changes=found),) if found else ()
 
     @staticmethod
@@ -203,7 +202,7 @@ def _plan(name: str, spec: Spec, state: State | None, facts: Networks, mark: Mar
         name=name,
         description=below(above(state.switch.description) if state else "", mark),
         mtu=spec.mtu,
-        uplinks=_uplinks(spec),
+        uplinks=_uplinks(spec, state.switch.uplinks if state else ()),
         version=spec.version or "",
         hosts={host: nics for host, nics in wanted.items() if now.get(host) != nics},
         joining=frozenset(wanted.keys() - now.keys()),
@@ -211,12 +210,28 @@ def _plan(name: str, spec: Spec, state: State | None, facts: Networks, mark: Mar
     )
 
 
-def _uplinks(spec: Spec) -> tuple[str, ...]:
-    return tuple(f"Uplink {number}" for number in range(1, spec.uplinks + 1))
+def _only(plan: SwitchPlan, changes: Sequence[Change]) -> SwitchPlan:
+    """The plan with those fields only that the changes are in."""
+    members = compare.touches(changes, "hosts")
+    return replace(
+        plan,
+        mtu=plan.mtu if compare.touches(changes, "mtu") else None,
+        uplinks=plan.uplinks if compare.touches(changes, "uplinks") else None,
+        hosts=plan.hosts if members else {},
+        leaving=plan.leaving if members else frozenset(),
+    )
+
+
+def _uplinks(spec: Spec, now: Sequence[str]) -> tuple[str, ...]:
+    """The uplinks' names: those that are there, then new ones."""
+    new = (f"Uplink {number}" for number in itertools.count(1))
+    free = (name for name in new if name not in now)
+    return tuple(itertools.islice(itertools.chain(now, free), spec.uplinks))
 
 
 def _drift(spec: Spec, state: State) -> tuple[Change, ...]:
-    return differences(_view(state), {"mtu": spec.mtu, "uplinks": spec.uplinks, "hosts": spec.hosts})
+    wanted = {"mtu": spec.mtu, "uplinks": spec.uplinks, "hosts": spec.hosts}
+    return compare.drift(spec, state.mark, _view(state), wanted)
 
 
 def _view(state: State) -> dict[str, object]:

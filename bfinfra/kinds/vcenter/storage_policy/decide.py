@@ -25,9 +25,12 @@ from bfinfra.model import compare
 from bfinfra.model.compare import Change, differences
 from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
-from bfinfra.model.mark import Mark, above, below
+from bfinfra.model.mark import Mark, above
 from bfinfra.model.step import Step
 from bfinfra.model.suggest import nearest
+
+RULES = ("tags", "tag", "rules")
+"""The fields of changes that are in a policy's rules, which are written as a whole."""
 
 
 def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -40,8 +43,14 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
     nowhere = not fitting(
         spec.wanted, facts.categories, {spec.tag.category: frozenset(wanted)} if spec.tag else {}
     )
-    policy = Policy(name, below(spec.description, context.mark.committed(spec.applied())), spec.wanted)
     now = state.policy if state is not None else None
+    text = compare.description(
+        spec,
+        now.description if now else None,
+        context.mark.committed(spec.applied()),
+        state.mark if state else None,
+    )
+    policy = Policy(name, text, spec.wanted)
     tagged = _drift(spec.tag, state, facts) if spec.tag else ()
     if state is None or now is None:
         found = (

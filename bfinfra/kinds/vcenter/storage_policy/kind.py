@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bfinfra.backends.vcenter.policies import Policy, StoragePolicies
 from bfinfra.backends.vcenter.tagging import Category, Tagging
-from bfinfra.kinds.vcenter.storage_policy.decide import decide
+from bfinfra.kinds.vcenter.storage_policy.decide import RULES, decide
 from bfinfra.kinds.vcenter.storage_policy.spec import Spec
 from bfinfra.kinds.vcenter.storage_policy.state import NAME, Own, State, StoragePolicyFacts, fitting
 from bfinfra.kinds.vcenter.storage_policy.steps import (
@@ -153,7 +153,7 @@ class StoragePolicy(kind.Kind[Spec, State]):
             case Create(policy=policy):
                 self._policies.create(policy)
             case Update(policy=policy):
-                self._policies.update(policy)
+                self._policies.update(policy, tags=any(map(step.writes, RULES)))
             case Delete(id=identity):
                 self._policies.delete(identity)
             case _:

@@ -10,14 +10,13 @@ from bfinfra.backends.vcenter.vm_classes import ClassStorage, VmClasses
 from bfinfra.kinds.vcenter.vm_class.offered import VmClassFacts, too_new, unoffered
 from bfinfra.kinds.vcenter.vm_class.spec import Spec
 from bfinfra.model import compare, kind, resource
-from bfinfra.model.compare import Change
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Observation, Report
-from bfinfra.model.mark import Mark, above, below
+from bfinfra.model.mark import Mark, above
 from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
@@ -118,7 +117,7 @@ class VmClass(kind.Kind[Spec, State]):
         """Creates, changes or deletes it, in one step."""
         if spec is None:
             return () if state is None else (Delete(name=name),)
-        settings = _settings(spec, context.mark)
+        settings = _settings(spec, context.mark, state)
         if (
             state is not None
             and state.settings.storage
@@ -133,7 +132,9 @@ class VmClass(kind.Kind[Spec, State]):
             )
         if state is None:
             return (Create(name=name, settings=settings, changes=compare.differences(None, spec.applied())),)
-        found = compare.changes(spec, state.mark, _drift(spec, state, settings))
+        found = compare.changes(
+            spec, state.mark, compare.drift(spec, state.mark, _view(state.settings), _view(settings))
+        )
         return (Update(name=name, settings=settings, changes=found),) if found else ()
 
     @staticmethod
@@ -169,7 +170,7 @@ class VmClass(kind.Kind[Spec, State]):
             case Create(name=name, settings=settings):
                 self._classes.create(name, settings, self._components(settings))
             case Update(name=name, settings=settings):
-                self._classes.update(name, settings, self._components(settings))
+                self._classes.update(name, settings, step.writes, self._components(settings))
             case Delete(name=name):
                 self._classes.delete(name)
             case _:
@@ -192,14 +193,15 @@ def _mark(name: str, found: vm_classes.VmClass) -> Mark | None:
     return Mark.own(found.description, f"vm_class/{name}")
 
 
-def _settings(spec: Spec, mark: Mark) -> vm_classes.VmClass:
+def _settings(spec: Spec, mark: Mark, state: State | None) -> vm_classes.VmClass:
+    now, was = (state.settings.description, state.mark) if state else (None, None)
     storage = spec.instance_storage
     return vm_classes.VmClass(
         spec.cpus,
         spec.memory,
         spec.cpu_reservation,
         spec.memory_reservation,
-        below(spec.description, mark.committed(spec.applied())),
+        compare.description(spec, now, mark.committed(spec.applied()), was),
         tuple(sorted(spec.vgpus)),
         tuple(sorted(vm_classes.one_of(each.models, each.label) for each in spec.devices)),
         tuple(sorted(spec.device_groups)),
@@ -237,15 +239,6 @@ def _view(settings: vm_classes.VmClass) -> dict[str, Any]:
 
 def _model(vendor: int, device: int) -> dict[str, str]:
     return {"vendor": f"0x{vendor:04x}", "device": f"0x{device:04x}"}
-
-
-def _drift(spec: Spec, state: State, wanted: vm_classes.VmClass) -> Sequence[Change]:
-    """The differences between the live class and the site, in the fields that the site sets or has set."""
-    return [
-        change
-        for change in compare.differences(_view(state.settings), _view(wanted))
-        if _sets(spec, state, change.field.partition(".")[0])
-    ]
 
 
 def _sets(spec: Spec, state: State, field: str) -> bool:
