@@ -1,13 +1,12 @@
 """What somebody sets by hand on the object of a site, in fields and properties that the site doesn't say.
 
-A kind's own is in tests/kinds/<kind>/by_hand.py, as BY_HAND.
+A kind's own are in tests/kinds/<kind>/by_hand.py, as BY_HAND.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.util
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ HEAD: Mapping[str, Any] = {
     },
 }
 MARK = re.compile(r"\n?bfinfra:1 site=[^\"\n]*")
+NOTE = "bfinfra.mark"
 COUNTED = re.compile(r"([vV]ersion|[mM]odified\w*|ConfigId|[tT]ime|revision)$")
 
 
@@ -54,11 +54,10 @@ class ByHand:
         return {**HEAD, **self.beside, kind: {self.object: dict(fields)}}
 
 
-def of_kind(kind: str) -> ByHand | None:
-    """What is set by hand for a kind; None if its folder doesn't say."""
-    name = f"kinds.{kind}.by_hand"
+def of_kind(kind: str) -> tuple[ByHand, ...]:
+    """What is set by hand for a kind, one after another; () if its folder doesn't say."""
     there = (Path(__file__).parent / kind / "by_hand.py").exists()
-    found: ByHand | None = importlib.import_module(name).BY_HAND if there else None
+    found: tuple[ByHand, ...] = importlib.import_module(f"kinds.{kind}.by_hand").BY_HAND if there else ()
     return found
 
 
@@ -91,8 +90,11 @@ def leaves(world: object, path: str = "") -> dict[str, str]:
             for key, value in leaves(each, f"{path}/{name}").items()
         }
     if isinstance(world, list):
+        theirs = [each for each in world if not (isinstance(each, dict) and each.get("key") == NOTE)]
         return {
-            key: value for at, each in enumerate(world) for key, value in leaves(each, f"{path}/{at}").items()
+            key: value
+            for at, each in enumerate(theirs)
+            for key, value in leaves(each, f"{path}/{at}").items()
         }
     return {path: MARK.sub("", str(world))}
 

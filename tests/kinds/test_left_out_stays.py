@@ -18,18 +18,29 @@ import bfinfra.kinds as registry
 from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key
 
-KINDS = tuple(kind for kind in registry.names() if of_kind(kind) is not None)
-ADOPTED = tuple(kind for kind in KINDS if (found := of_kind(kind)) is not None and found.unmark)
+GROUPS = ("vcenter", "supervisor")
+EACH = [(kind, hand) for kind in registry.names() for hand in of_kind(kind)]
+ADOPTED = [(kind, hand) for kind, hand in EACH if hand.unmark is not None]
+BESIDES = {
+    **dict.fromkeys(("bitfusion_server", "bitfusion_vm"), "of a VM it writes what differs: virtual_machine"),
+    "gpu_host": "it has no field that can be left out: cards that it doesn't name are others' cards",
+    "host_image": "an image is one statement, and its other components stay: tests/kinds/host_image",
+    "registry": "it can be made and deleted, and not changed",
+    "supervisor": "it writes the fields that the site sets: tests/kinds/supervisor",
+    **dict.fromkeys(
+        ("service_vm", "tanzu_cluster", "vks_addon", "vks_cluster"), "an object of Kubernetes: ownership"
+    ),
+}
+"""Kinds of vCenter and its supervisors of which nothing is set by hand here, and why."""
 
 
-def hand_of(kind: str) -> ByHand:
-    found = of_kind(kind)
-    assert found is not None
-    return found
+def of(hands: list[tuple[str, ByHand]]) -> pytest.MarkDecorator:
+    ids = [f"{kind}-{'-'.join(sorted(hand.shown))}" for kind, hand in hands]
+    return pytest.mark.parametrize(("kind", "hand"), hands, ids=ids)
 
 
-def written(path: Path, kind: str, fields: Mapping[str, Any]) -> Path:
-    path.write_text(yaml.safe_dump(hand_of(kind).site(kind, fields)))
+def written(path: Path, site: Mapping[str, Any]) -> Path:
+    path.write_text(yaml.safe_dump(site))
     return path
 
 
@@ -37,9 +48,14 @@ def shown(found: Plan) -> set[str]:
     return {change.field for item in found.items for step in item.steps for change in step.changes}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_another_field_changes_and_what_was_set_by_hand_stays(kind, sandbox, tmp_path):
-    hand, path = hand_of(kind), written(tmp_path / "site.yaml", kind, hand_of(kind).said)
+def test_every_kind_of_vcenter_and_its_supervisors_is_here():
+    assert {*registry.names(*GROUPS)} == {kind for kind, _ in EACH} | BESIDES.keys()
+
+
+@pytest.mark.thorough("supervisor_namespace-access", "vm_class-cpus", "distributed_switch-uplinks")
+@of(EACH)
+def test_another_field_changes_and_what_was_set_by_hand_stays(kind, hand, sandbox, tmp_path):
+    path = written(tmp_path / "site.yaml", hand.site(kind, hand.said))
     assert made(apply(path, sandbox))
     fresh = sandbox.world()
     with administrator(path, sandbox) as vcenter:
@@ -48,7 +64,7 @@ def test_another_field_changes_and_what_was_set_by_hand_stays(kind, sandbox, tmp
     assert moved(fresh, before), "nothing was set by hand"
     assert shown(plan(path, sandbox)) == set()
 
-    written(path, kind, hand.changed)
+    written(path, hand.site(kind, hand.changed))
     assert shown(plan(path, sandbox)) == hand.shown
     done = apply(path, sandbox)
     assert made(done), endings(done)
@@ -58,9 +74,10 @@ def test_another_field_changes_and_what_was_set_by_hand_stays(kind, sandbox, tmp
     assert shown(plan(path, sandbox)) == set()
 
 
-@pytest.mark.parametrize("kind", ADOPTED)
-def test_it_is_adopted_by_its_mark_alone(kind, sandbox, tmp_path):
-    hand, path = hand_of(kind), written(tmp_path / "site.yaml", kind, hand_of(kind).said)
+@pytest.mark.thorough("supervisor_namespace-limits.cpu", "port_group-ports")
+@of(ADOPTED)
+def test_it_is_adopted_by_its_mark_alone(kind, hand, sandbox, tmp_path):
+    path = written(tmp_path / "site.yaml", hand.site(kind, hand.said))
     assert made(apply(path, sandbox))
     with administrator(path, sandbox) as vcenter:
         hand.hand(vcenter)

@@ -65,7 +65,7 @@ class Cpu(_Allotment):
     reservation: Megahertz = 0
     """Guaranteed CPU, such as 16GHz."""
     limit: Megahertz | None = None
-    """The most CPU that it may use; left out, there is no limit."""
+    """The most CPU that it may use; null: no limit, as a new pool has it."""
 
     @property
     def allocation(self) -> Allocation:
@@ -79,7 +79,7 @@ class MemoryPart(_Allotment):
     reservation: Memory = 0
     """Guaranteed memory, such as 256GiB."""
     limit: Memory | None = None
-    """The most memory that it may use; left out, there is no limit."""
+    """The most memory that it may use; null: no limit, as a new pool has it."""
 
     @property
     def allocation(self) -> Allocation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.build import GREEN
@@ -132,7 +133,9 @@ def change_members(call: Call, switch: Managed, specs: Any) -> None:
 
 
 def _member(switch: Managed, spec: Any) -> Any:
-    """A host on the switch; each of its NICs is on a port of the uplinks' group."""
+    """A host on the switch; each of its NICs is on a port of the uplinks' group: the one that it names, or
+    the next.
+    """
     config, backing = switch["config"], spec.backing or vim.dvs.HostMember.PnicBacking()
     taken = max(
         (
@@ -143,12 +146,11 @@ def _member(switch: Managed, spec: Any) -> Any:
         ),
         default=0,
     )
-    for number, nic in enumerate(backing.pnicSpec or [], taken + 1):
-        nic.uplinkPortKey, nic.uplinkPortgroupKey, nic.connectionCookie = (
-            str(number),
-            moid(config.uplinkPortgroup[0]),
-            number,
-        )
+    named = {nic.uplinkPortKey for nic in backing.pnicSpec or []}
+    free = (number for number in itertools.count(taken + 1) if str(number) not in named)
+    for nic in backing.pnicSpec or []:
+        nic.uplinkPortKey = nic.uplinkPortKey or str(next(free))
+        nic.uplinkPortgroupKey, nic.connectionCookie = moid(config.uplinkPortgroup[0]), int(nic.uplinkPortKey)
     return vim.dvs.HostMember(
         config=vim.dvs.HostMember.ConfigInfo(
             host=spec.host,

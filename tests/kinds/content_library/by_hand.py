@@ -30,11 +30,15 @@ def _hand(vcenter: VCenter) -> None:
     vcenter.rest.patch(f"{PATH}/{found['id']}", body)
 
 
-BY_HAND = ByHand(
-    said={"datastore": "shared", "subscription": {}},
-    hand=_hand,
-    unmark=lambda vcenter: vcenter.rest.patch(f"{PATH}/{_found(vcenter)['id']}", {"description": "by hand"}),
-    changed={"datastore": "shared", "subscription": {"on_demand": False}},
-    shown=frozenset({"subscription.on_demand"}),
-    moved=r"/rest/libraries/ours/subscription_info/on_demand",
+BY_HAND = (
+    ByHand(
+        said={"datastore": "shared", "subscription": {}},
+        hand=_hand,
+        unmark=lambda vcenter: vcenter.rest.patch(
+            f"{PATH}/{_found(vcenter)['id']}", {"description": "by hand"}
+        ),
+        changed={"datastore": "shared", "subscription": {"on_demand": False}},
+        shown=frozenset({"subscription.on_demand"}),
+        moved=r"/rest/libraries/ours/subscription_info/on_demand",
+    ),
 )

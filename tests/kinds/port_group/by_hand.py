@@ -26,12 +26,14 @@ def _hand(vcenter: VCenter) -> None:
     _changed(vcenter, "kept", type="ephemeral", autoExpand=False, defaultPortConfig=port, numPorts=4)
 
 
-BY_HAND = ByHand(
-    said={"switch": "roce"},
-    hand=_hand,
-    unmark=lambda vcenter: _changed(vcenter, ""),
-    changed={"switch": "roce", "ports": 16},
-    shown=frozenset({"ports"}),
-    moved=r"/inventory/DistributedVirtualPortgroup /dc/network/ours/config/numPorts|.*/summary/numPorts",
-    beside={"distributed_switch": {"roce": {}}},
+BY_HAND = (
+    ByHand(
+        said={"switch": "roce"},
+        hand=_hand,
+        unmark=lambda vcenter: _changed(vcenter, ""),
+        changed={"switch": "roce", "ports": 16},
+        shown=frozenset({"ports"}),
+        moved=r"/inventory/DistributedVirtualPortgroup /dc/network/ours/config/numPorts|.*/summary/numPorts",
+        beside={"distributed_switch": {"roce": {}}},
+    ),
 )

@@ -37,11 +37,13 @@ def _unmark(vcenter: VCenter) -> None:
     pools.note(moid, ATTRIBUTE, "by hand")
 
 
-BY_HAND = ByHand(
-    said={"cluster": "farm", "memory": {"reservation": "1GiB"}},
-    hand=_hand,
-    unmark=_unmark,
-    changed={"cluster": "farm", "memory": {"reservation": "2GiB"}},
-    shown=frozenset({"memory.reservation"}),
-    moved=r"/inventory/ResourcePool /dc/host/farm/Resources/ours/config/memoryAllocation/reservation",
+BY_HAND = (
+    ByHand(
+        said={"cluster": "farm", "memory": {"reservation": "1GiB"}},
+        hand=_hand,
+        unmark=_unmark,
+        changed={"cluster": "farm", "memory": {"reservation": "2GiB"}},
+        shown=frozenset({"memory.reservation"}),
+        moved=r"/inventory/ResourcePool /dc/host/farm/Resources/ours/config/memoryAllocation/reservation",
+    ),
 )

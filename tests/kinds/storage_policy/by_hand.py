@@ -17,11 +17,13 @@ def _described(vcenter: VCenter, *, marked: bool) -> None:
     policies.update(Policy("ours", text, id=found.id), tags=False)
 
 
-BY_HAND = ByHand(
-    said={"tags": {"tier": ["fast"]}},
-    hand=lambda vcenter: _described(vcenter, marked=True),
-    unmark=lambda vcenter: _described(vcenter, marked=False),
-    changed={"tags": {"tier": ["slow"]}},
-    shown=frozenset({"tags.tier"}),
-    moved=r"/rest/profiles/ours/constraints",
+BY_HAND = (
+    ByHand(
+        said={"tags": {"tier": ["fast"]}},
+        hand=lambda vcenter: _described(vcenter, marked=True),
+        unmark=lambda vcenter: _described(vcenter, marked=False),
+        changed={"tags": {"tier": ["slow"]}},
+        shown=frozenset({"tags.tier"}),
+        moved=r"/rest/profiles/ours/constraints",
+    ),
 )

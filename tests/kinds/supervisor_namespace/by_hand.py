@@ -1,4 +1,4 @@
-"""What somebody sets by hand on a namespace of a site that limits its CPU alone."""
+"""What somebody sets by hand on a namespace of a site that limits its CPU alone, or lets a group in alone."""
 
 from __future__ import annotations
 
@@ -28,11 +28,27 @@ def _hand(vcenter: VCenter) -> None:
     )
 
 
-BY_HAND = ByHand(
-    said={"cluster": "compute", "limits": {"cpu": "16GHz"}},
-    hand=_hand,
-    unmark=lambda vcenter: vcenter.rest.patch(PATH, {"description": "by hand"}),
-    changed={"cluster": "compute", "limits": {"cpu": "20GHz"}},
-    shown=frozenset({"limits.cpu"}),
-    moved=r"/rest/namespaces/ours/resource_spec/cpu_limit|.*/hard/limits\.cpu",
+def _unmark(vcenter: VCenter) -> None:
+    vcenter.rest.patch(PATH, {"description": "by hand"})
+
+
+LIMITED = {"cluster": "compute", "limits": {"cpu": "16GHz"}}
+GRANTED = {"cluster": "compute", "access": [{"group": "devs@small.test", "role": "owner"}]}
+BY_HAND = (
+    ByHand(
+        said=LIMITED,
+        hand=_hand,
+        unmark=_unmark,
+        changed={**LIMITED, "limits": {"cpu": "20GHz"}},
+        shown=frozenset({"limits.cpu"}),
+        moved=r"/rest/namespaces/ours/resource_spec/cpu_limit|.*/hard/limits\.cpu",
+    ),
+    ByHand(
+        said=GRANTED,
+        hand=_hand,
+        unmark=_unmark,
+        changed={**GRANTED, "access": [{"group": "devs@small.test", "role": "view"}]},
+        shown=frozenset({"access"}),
+        moved=r"/rest/namespaces/ours/access_list/0/role|/supervisors/.*/rolebindings\.rbac\.authorization\.k8s\.io/\d+/roleRef/name",
+    ),
 )

@@ -1,4 +1,4 @@
-"""What somebody sets by hand on a class of a site that says CPUs and memory alone."""
+"""What somebody sets by hand on a class of a site that says CPUs and memory alone, or its vGPUs, too."""
 
 from __future__ import annotations
 
@@ -11,14 +11,21 @@ from bfinfra.backends.vcenter import VCenter
 PATH = "/api/vcenter/namespace-management/virtual-machine-classes/ours"
 
 
+def _device(backing: dict[str, Any], key: int) -> dict[str, Any]:
+    device = {"_typeName": "VirtualPCIPassthrough", "key": key, "backing": backing}
+    return {"_typeName": "VirtualDeviceConfigSpec", "operation": "add", "device": device}
+
+
+MODEL = {"_typeName": "VirtualPCIPassthroughAllowedDevice", "vendorId": 0x10DE, "deviceId": 0x1EB8}
+CARD = _device(
+    {"_typeName": "VirtualPCIPassthroughDynamicBackingInfo", "deviceName": "", "allowedDevice": [MODEL]}, -1
+)
+VGPU = _device({"_typeName": "VirtualPCIPassthroughVmiopBackingInfo", "vgpu": "grid_t4-8c"}, -2)
+
+
 def _hand(vcenter: VCenter) -> None:
     policies: Any = vcenter.rest.get("/api/vcenter/storage/policies")
     gold = next(each["policy"] for each in policies if each["name"] == "gold")
-    card = {
-        "_typeName": "VirtualPCIPassthrough",
-        "key": -1,
-        "backing": {"_typeName": "VirtualPCIPassthroughVmiopBackingInfo", "vgpu": "grid_t4-8c"},
-    }
     vcenter.rest.patch(
         PATH,
         {
@@ -28,20 +35,34 @@ def _hand(vcenter: VCenter) -> None:
             "instance_storage": {"policy": gold, "volumes": [{"size": 1024}]},
             "config_spec": {
                 "_typeName": "VirtualMachineConfigSpec",
-                "deviceChange": [
-                    {"_typeName": "VirtualDeviceConfigSpec", "operation": "add", "device": card}
-                ],
+                "deviceChange": [CARD, VGPU],
                 "latencySensitivity": {"_typeName": "LatencySensitivity", "level": "high"},
             },
         },
     )
 
 
-BY_HAND = ByHand(
-    said={"cpus": 4, "memory": "16GiB"},
-    hand=_hand,
-    unmark=lambda vcenter: vcenter.rest.patch(PATH, {"description": "by hand"}),
-    changed={"cpus": 8, "memory": "16GiB"},
-    shown=frozenset({"cpus"}),
-    moved=r"/rest/vm_classes/ours/cpu_count|/supervisors/.*",
+def _unmark(vcenter: VCenter) -> None:
+    vcenter.rest.patch(PATH, {"description": "by hand"})
+
+
+SIZED = {"cpus": 4, "memory": "16GiB"}
+SHARING = {**SIZED, "memory_reservation": 100, "vgpus": ["grid_t4-8c"]}
+BY_HAND = (
+    ByHand(
+        said=SIZED,
+        hand=_hand,
+        unmark=_unmark,
+        changed={**SIZED, "cpus": 8},
+        shown=frozenset({"cpus"}),
+        moved=r"/rest/vm_classes/ours/cpu_count|/supervisors/.*/cpus",
+    ),
+    ByHand(
+        said=SHARING,
+        hand=_hand,
+        unmark=_unmark,
+        changed={**SHARING, "vgpus": ["grid_t4-16c"]},
+        shown=frozenset({"vgpus"}),
+        moved=r"/rest/vm_classes/ours/config_spec/deviceChange/1/device/(key|backing/vgpu)|/supervisors/.*/profileName",
+    ),
 )

@@ -28,15 +28,17 @@ def _hand(vcenter: VCenter) -> None:
     vcenter.session.write(write)
 
 
-BY_HAND = ByHand(
-    said=SAID,
-    hand=_hand,
-    unmark=None,
-    changed={**SAID, "hosts": {"esx1.small.test": "192.168.0.25/24"}},
-    shown=frozenset({"hosts.esx1.small.test"}),
-    moved=r"/inventory/HostSystem /dc/host/farm/esx1.small.test/config/network/vnic/\d+/spec/ip/ipAddress",
-    beside={
-        "distributed_switch": {"roce": {"hosts": {"esx1.small.test": ["vmnic1"]}}},
-        "port_group": {"high-speed": {"switch": "roce"}},
-    },
+BY_HAND = (
+    ByHand(
+        said=SAID,
+        hand=_hand,
+        unmark=None,
+        changed={**SAID, "hosts": {"esx1.small.test": "192.168.0.25/24"}},
+        shown=frozenset({"hosts.esx1.small.test"}),
+        moved=r"/inventory/HostSystem /dc/host/farm/esx1.small.test/config/network/vnic/\d+/spec/ip/ipAddress",
+        beside={
+            "distributed_switch": {"roce": {"hosts": {"esx1.small.test": ["vmnic1"]}}},
+            "port_group": {"high-speed": {"switch": "roce"}},
+        },
+    ),
 )

@@ -22,13 +22,15 @@ class Spec(resource.Spec):
     mtu: Annotated[int, Field(ge=1280, le=9000)] = 1500
     """Largest frame, in bytes."""
     uplinks: Annotated[int, Field(ge=1, le=32)] = 1
-    """Uplinks per host. PVRDMA needs exactly one: the RDMA adapter."""
+    """Uplinks per host; those that are there keep their names. PVRDMA needs exactly one: the RDMA adapter."""
     version: str | None = None
     """Version to create it with, such as 6.6.0; empty = the newest that vCenter has. An existing switch keeps
     its version.
     """
     hosts: dict[str, tuple[Nic, ...]] = Field(default_factory=dict)
-    """Its hosts, by their names in vCenter, and the NICs that it uses on each."""
+    """Its hosts, by their names in vCenter, and the NICs that it uses on each; others leave it. Left out, its
+    hosts stay.
+    """
 
     @model_validator(mode="after")
     def _fits(self) -> Spec:
