@@ -87,7 +87,7 @@ def _within(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
 
 
-def _said(part: Part, applied: Mapping[str, Any], path: str = "") -> Iterator[str]:
+def _said(part: Part, applied: Mapping[str, object], path: str = "") -> Iterator[str]:
     for name in part.model_fields_set | applied.keys():
         value, before = getattr(part, name, None), applied.get(name)
         if isinstance(value, Part):

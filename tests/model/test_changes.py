@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from pydantic import Field
 
+from bfinfra.model import compare
 from bfinfra.model.compare import Change, changes
 from bfinfra.model.mark import Mark
 from bfinfra.model.resource import Part, Spec
@@ -46,3 +48,51 @@ def test_what_has_no_default_is_none():
 
 def test_of_what_was_never_applied_nothing_is_known_of_before():
     assert Change("power", None, "off") in changes(Machine(cpus=4, power="off"), None)
+
+
+class Sized(Part):
+    cpu: int | None = None
+    memory: int | None = None
+
+
+class Space(Spec):
+    limits: Sized = Sized()
+    access: tuple[str, ...] = ()
+    description: str = ""
+
+
+NOW = {"limits": {"cpu": 1, "memory": 2}, "access": ["a", "b"], "description": "by hand"}
+DEFAULTS = {"limits": {"cpu": None, "memory": None}, "access": [], "description": ""}
+
+
+@pytest.mark.parametrize(
+    ("said", "applied", "found"),
+    [
+        ({}, None, set()),
+        ({"limits": {}}, {}, set()),
+        ({"limits": {"cpu": 4}}, {}, {"limits.cpu"}),
+        ({"limits": {"memory": None}}, {}, {"limits.memory"}),
+        ({"access": []}, {}, {"access"}),
+        ({}, {"access": ["a"], "limits": {"memory": 2}}, {"access", "limits.memory"}),
+        ({"limits": {"cpu": 4}}, {"limits": {"cpu": 1, "memory": 2}}, {"limits.cpu", "limits.memory"}),
+    ],
+)
+def test_only_what_the_file_says_or_said_is_compared(said, applied, found):
+    spec, mark = Space.model_validate(said), Mark("example", "space/a", applied)
+    wanted = {**DEFAULTS, **spec.model_dump(mode="json")}
+    changes = compare.drift(spec, mark, NOW, wanted)
+    assert {each.field for each in changes} == found
+    assert all(compare.touches(changes, field) for field in found)
+    assert not compare.touches(changes, "description")
+
+
+def test_a_description_that_the_file_leaves_out_stays_above_the_mark():
+    mark, spec = Mark("example", "space/a", {}), Space(description="ours")
+    assert compare.description(Space(), "by hand\nbfinfra:1 site=x address=y/z", mark, None).startswith(
+        "by hand\nbf"
+    )
+    assert compare.description(spec, "by hand", mark, None).startswith("ours\nbfinfra:1")
+    assert (
+        compare.description(Space(), "ours", mark, mark.committed({"description": "ours"})) == mark.encode()
+    )
+    assert compare.description(spec, None, mark, None).startswith("ours\n")

@@ -21,6 +21,7 @@ LOCAL = "/api/content/local-library"
 SUBSCRIBED = "/api/content/subscribed-library"
 ITEMS = "/api/content/library/item"
 DATASTORES = "/api/vcenter/datastore"
+Json = dict[str, Any]
 AT_ONCE = 8  # details read in parallel: the API has no bulk form
 OURS = "bfinfra keeps this appliance here, under its digest"
 """The description of each item that bfinfra stored."""
@@ -106,7 +107,7 @@ class ContentLibraries:
         """Set the description, and those fields of the subscription of which `writes` says so, by their names
         in a site. vCenter keeps the others, such as how the publisher asks for a password.
         """
-        body: dict[str, Any] = {"description": wanted.description}
+        body: Json = {"description": wanted.description}
         if wanted.subscription is None:
             self._rest.patch(f"{LOCAL}/{quote(identity)}", body)
             return
@@ -170,7 +171,7 @@ class ContentLibraries:
             ) from None
 
 
-def _subscription(wanted: Subscription) -> dict[str, Any]:
+def _subscription(wanted: Subscription) -> Json:
     return {"authentication_method": "NONE", **dict(_followed(wanted).values())}
 
 

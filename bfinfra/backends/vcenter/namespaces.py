@@ -24,6 +24,8 @@ BY_SUPERVISOR = "/api/vcenter/namespaces/instances/v2"
 SUPERVISORS = "/api/vcenter/namespace-management/clusters"
 POLICIES = "/api/vcenter/storage/policies"
 LIBRARIES = "/api/content/library"
+Json = dict[str, Any]
+Answer = Mapping[str, Any]
 MIB = 2**20
 LISTS = ("storage", "access", "vm_classes", "content_libraries")
 """The lists of a namespace, by their names in a site."""
@@ -174,9 +176,9 @@ class Namespaces:
             if zone not in settings.zones:
                 zones.remove(self._rest, name, zone)
 
-    def _changed(self, name: str, settings: Settings, writes: Callable[[str], bool]) -> dict[str, Any]:
+    def _changed(self, name: str, settings: Settings, writes: Callable[[str], bool]) -> Json:
         """The fields to write. Lists are sent whole, so they are merged into what is there."""
-        body: dict[str, Any] = {}
+        body: Json = {}
         if quota := _quota(settings, writes):
             body["resource_spec"] = quota
         if writes("zones") or writes("reserved"):
@@ -210,7 +212,7 @@ class Namespaces:
             raise Malformed(f"GET {path} answered no list", server=self._server, why=type(found).__name__)
         return found
 
-    def _object(self, path: str) -> Mapping[str, Any]:
+    def _object(self, path: str) -> Answer:
         found = self._rest.get(path)
         if not isinstance(found, dict):
             raise Malformed(f"GET {path} answered no object", server=self._server, why=type(found).__name__)
@@ -228,7 +230,7 @@ class Namespaces:
             ) from None
 
 
-def _namespace(name: str, info: Mapping[str, Any], catalog: Catalog, there: tuple[str, ...]) -> Namespace:
+def _namespace(name: str, info: Answer, catalog: Catalog, there: tuple[str, ...]) -> Namespace:
     names = {identity: text for text, identity in (*catalog.policies.items(), *catalog.libraries.items())}
     cluster = next(
         (text for text, s in catalog.supervisors.items() if s.cluster == info["cluster"]), info["cluster"]
@@ -278,7 +280,7 @@ def _every(_: str) -> bool:
     return True
 
 
-def _storage(settings: Settings, catalog: Catalog, now: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _storage(settings: Settings, catalog: Catalog, now: Answer) -> list[Json]:
     """The desired policies, each with what else is in the one that is there. `now`: the namespace as it is,
     {} for a new one.
     """
@@ -287,16 +289,16 @@ def _storage(settings: Settings, catalog: Catalog, now: Mapping[str, Any]) -> li
     return [_limited(there.get(policy, {"policy": policy}), limit) for policy, limit in wanted]
 
 
-def _limited(policy: Mapping[str, Any], limit: int | None) -> dict[str, Any]:
+def _limited(policy: Answer, limit: int | None) -> Json:
     kept = {name: value for name, value in policy.items() if name != "limit"}
     return kept if limit is None else {**kept, "limit": limit // MIB}
 
 
-def _access(settings: Settings, now: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _access(settings: Settings, now: Answer) -> list[Json]:
     """The desired grants, each with what else is in the one that is there, such as its identity provider; and
     those that vCenter gave the creator.
     """
-    there: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    there: dict[tuple[str, ...], list[Json]] = {}
     for each in now.get("access_list") or ():
         there.setdefault(_subject(each), []).append(each)
     creator = (now.get("creator") or {"subject": "", "domain": ""}).items()
@@ -306,7 +308,7 @@ def _access(settings: Settings, now: Mapping[str, Any]) -> list[dict[str, Any]]:
     return merged + [each for subject in own - {*map(_subject, grants)} for each in there[subject]]
 
 
-def _subject(grant: Mapping[str, Any]) -> tuple[str, ...]:
+def _subject(grant: Answer) -> tuple[str, ...]:
     """Who is granted, as vCenter compares names."""
     return (grant["subject_type"], grant["subject"].lower(), grant["domain"].lower())
 
@@ -322,7 +324,7 @@ def _machines(
     return {name: value for name, value in found.items() if writes(name)}
 
 
-def _zones(settings: Settings, *, reserved: bool) -> dict[str, Any]:
+def _zones(settings: Settings, *, reserved: bool) -> Json:
     found = [{"reserved_vm_class": each, "count": count} for each, count in settings.reserved.items()]
     more = {"vm_reservations": found} if reserved else {}
     return {"zones": [{"name": each, **more} for each in settings.zones]} if settings.zones else {}

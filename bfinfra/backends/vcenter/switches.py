@@ -129,7 +129,7 @@ def _member(
     host: str,
     operation: str,
     nics: Sequence[str],
-    there: Mapping[str, Any] = MappingProxyType({}),
+    there: Mapping[str, object] = MappingProxyType({}),
 ) -> Any:
     """A host with its NICs; one that is `there` stays on its uplink."""
     made = vim.dvs.HostMember.ConfigSpec(operation=operation, host=refs.refer(content, vim.HostSystem, host))
@@ -140,7 +140,7 @@ def _member(
     return made
 
 
-def _nics(config: Any) -> dict[str, Any]:
+def _nics(config: Any) -> dict[str, object]:
     """The NICs of a host on a switch, by name."""
     return {spec.pnicDevice: spec for spec in getattr(config.backing, "pnicSpec", None) or ()}
 

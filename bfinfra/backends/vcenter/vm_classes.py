@@ -25,6 +25,8 @@ CONFIG_SPEC = (8, 0, 2)
 """The first version with `config_spec`, where `devices` is for writing only."""
 SETTABLE = ("cpu_count", "memory_MB", "cpu_reservation", "memory_reservation", "instance_storage")
 """What a call can set besides the description and the devices."""
+Json = dict[str, Any]
+Answer = Mapping[str, Any]
 MIB = 2**20
 
 
@@ -120,7 +122,7 @@ class VmClasses:
         """Name → id of every storage policy."""
         return {str(each["name"]): str(each["policy"]) for each in self._rest.get(POLICIES)}
 
-    def _body(self, wanted: VmClass, writes: Callable[[str], bool]) -> dict[str, Any]:
+    def _body(self, wanted: VmClass, writes: Callable[[str], bool]) -> Json:
         """The fields to write, without description and devices."""
         found = {
             "cpus": ("cpu_count", wanted.cpus),
@@ -128,7 +130,7 @@ class VmClasses:
             "cpu_reservation": ("cpu_reservation", wanted.cpu_reservation),
             "memory_reservation": ("memory_reservation", wanted.memory_reservation),
         }
-        body: dict[str, Any] = {name: value for field, (name, value) in found.items() if writes(field)}
+        body: Json = {name: value for field, (name, value) in found.items() if writes(field)}
         if wanted.storage is not None and writes("instance_storage"):
             volumes = [{"size": each // MIB} for each in wanted.storage.volumes]
             policy = self._policies().get(wanted.storage.policy)
@@ -139,9 +141,7 @@ class VmClasses:
             body["instance_storage"] = {"policy": policy, "volumes": volumes}
         return body
 
-    def _devices(
-        self, wanted: VmClass, sorts: Container[str], components: Components, now: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def _devices(self, wanted: VmClass, sorts: Container[str], components: Components, now: Answer) -> Json:
         """The devices of the class with the desired ones of these sorts. `now`: the class as it is."""
         devices = ClassDevices(wanted.vgpus, wanted.devices, wanted.groups)
         if not self.specified:
@@ -155,7 +155,7 @@ class VmClasses:
         return {} if spec is None else {"config_spec": spec}
 
 
-def read(info: Mapping[str, Any], policies: Mapping[str, str] | None = None) -> VmClass:
+def read(info: Answer, policies: Mapping[str, str] | None = None) -> VmClass:
     """A class from the API's description. `policies`: id → name; one that isn't there stays an id."""
     listed = info.get("devices")
     found = class_devices.listed(listed) if listed else class_devices.specified(info.get("config_spec") or {})
@@ -174,7 +174,7 @@ def read(info: Mapping[str, Any], policies: Mapping[str, str] | None = None) -> 
     )
 
 
-def _storage(found: Mapping[str, Any] | None, policies: Mapping[str, str]) -> ClassStorage | None:
+def _storage(found: Answer | None, policies: Mapping[str, str]) -> ClassStorage | None:
     if not found:
         return None
     sizes = (each["size"] * MIB for each in found["volumes"])
