@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.app import wiring
 from bfinfra.app.context import LIVE, RunContext
-from bfinfra.app.plan import narrowed
+from bfinfra.app.plan import compared, narrowed
 from bfinfra.app.rotation import Rotation, bind_rotation
 from bfinfra.model.outcome import Outcome
 from bfinfra.model.plan import Plan
@@ -51,14 +51,15 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
         saved.check_site(site)
     adopt = frozenset(site.resources) if adopt_all else adopt
     desired = DesiredState.of(site, destroy=destroy, adopt=adopt)
-    began = time.monotonic()
+    scope, began = journal.scope(site), time.monotonic()
     with (
-        journal.lock(site.name),
+        journal.lock(scope),
         wiring.bound_kinds(site, context, desired.wanted, read_only=False, targets=targets) as bound,
     ):
         only = bind_rotation(site, rotation, bound) if rotation else adopt
         observed = wiring.observe(bound, desired.wanted, context)
         found = make(site, desired, observed, bound.kinds, targets)
+        found = compared(found, site, desired, observed, bound)
         found = narrowed(found, only, adopt, site, observed, bound.kinds, adopt_all=adopt_all)
         if saved:
             saved.check(site, found)
@@ -66,7 +67,7 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
         if allow is None:
             return Outcome(found, {}, time.monotonic() - began, declined=True)
         guard.check(found, allow)
-        log = journal.Journal(site.name)
+        log = journal.Journal(scope)
         try:
             how = replace(options or Options(retry=context.retry), journal=log)
             endings = Apply(found, desired, observed, bound.kinds, how, on_event).run()

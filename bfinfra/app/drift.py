@@ -20,21 +20,22 @@ def drift(site: Site, *, targets: Collection[Key] = (), context: RunContext = LI
     """Return the differences and who made them, compared with the last check on this machine. Only reads.
     With `targets`: these resources and what must be done before them; such a report is neither sent nor kept.
     """
-    from bfinfra.engine import checks
+    from bfinfra.engine import checks, journal
     from bfinfra.engine.drift import report, traced
     from bfinfra.engine.plan import DesiredState, make
 
     wiring.known_kinds(targets)
-    desired, memory = DesiredState.of(site), checks.recall(site.name)
+    scope = journal.scope(site)
+    desired, memory = DesiredState.of(site), checks.recall(scope)
     with wiring.bound_kinds(site, context, desired.wanted, read_only=True, targets=targets) as bound:
         observed = wiring.observe(bound, desired.wanted, context)
         bound.leave()
         found = make(site, desired, observed, bound.kinds, targets)
         absent = any(item.action is Action.CREATE for item in found.items)
-        existed = checks.existed(site.name, memory) if absent else ()
+        existed = checks.existed(scope, memory) if absent else ()
         made = report(found, desired, observed, bound.kinds, existed)
     settled, expired = judged(made.found, site.drift, dt.datetime.now(dt.UTC).date())
-    made = replace(made, found=settled, warnings=(*made.warnings, *expired))
+    made = replace(made, scope=scope, found=settled, warnings=(*made.warnings, *expired))
     if made.alarming:  # rare: the sessions may have ended meanwhile
         try:
             with wiring.bound_kinds(site, context, read_only=True) as again:
@@ -73,4 +74,4 @@ def remember(found: Report, *, reported: bool = True) -> None:
 
     if found.partial:
         return
-    checks.remember(found, checks.recall(found.site), reported=reported)
+    checks.remember(found, checks.recall(found.scope or found.site), reported=reported)

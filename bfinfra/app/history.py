@@ -7,7 +7,7 @@ from typing import Any
 
 
 def history(site: str) -> Iterator[dict[str, Any]]:
-    """The journal's lines, oldest first."""
+    """The lines of the site's journals, one for each vCenter, oldest run first."""
     from bfinfra.engine import journal
 
-    return journal.read(site)
+    return journal.everywhere(site)

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from bfinfra.app import wiring
 from bfinfra.app.context import LIVE, RunContext
 from bfinfra.app.rotation import Rotation, bind_rotation
-from bfinfra.model.plan import Plan
+from bfinfra.model.plan import Action, Plan
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
+    from bfinfra.app.wiring import BoundKinds
     from bfinfra.engine.observe import Kinds, ObservedState
+    from bfinfra.engine.plan import DesiredState
 
 
 def plan(  # noqa: PLR0913 - each is a switch of the command line
@@ -41,8 +43,28 @@ def plan(  # noqa: PLR0913 - each is a switch of the command line
         observed = wiring.observe(bound, desired.wanted, context)
         bound.leave()
         found = make(site, desired, observed, bound.kinds, targets)
+        found = compared(found, site, desired, observed, bound)
         adopted = adopt if adopt_only or adopt_all else frozenset()
         return narrowed(found, rotated or adopted, adopt, site, observed, bound.kinds, adopt_all=adopt_all)
+
+
+def compared(
+    found: Plan, site: Site, desired: DesiredState, observed: ObservedState, bound: BoundKinds
+) -> Plan:
+    """The plan that also names what existed at the last look from this machine and isn't found."""
+    from bfinfra.engine import checks, journal
+    from bfinfra.engine.lost import lost, with_lost
+
+    scope = journal.scope(site)
+    memory = checks.recall(scope)
+    if (
+        desired.wanted
+        and all(item.action is not Action.CREATE for item in found.items)
+        and memory.existing <= {*map(str, observed.states)}
+    ):
+        return found  # nothing can be missed, so that the journal need not be read
+    existed = checks.existed(scope, memory)
+    return with_lost(found, lost(existed, observed, bound.kinds if bound.partly else None), desired)
 
 
 def narrowed(  # noqa: PLR0913 - what a rotation or an adoption goes by

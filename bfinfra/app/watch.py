@@ -144,13 +144,16 @@ def _reported(site: Site, watched: Watched, writers: dict[tuple[str, str], Drift
     """Return the differences now, and which of them are new since the last report. Keeps the report for the
     next one. `writers`: who made each difference, of those that were reported before.
     """
-    from bfinfra.engine import checks
+    from bfinfra.engine import checks, journal
 
-    memory = checks.recall(site.name)
+    scope = journal.scope(site)
+    memory = checks.recall(scope)
     absent = any(item.action is Action.CREATE for item in watched.plan.items)
-    made = watched.report(checks.existed(site.name, memory) if absent else ())
+    made = watched.report(checks.existed(scope, memory) if absent else ())
     settled, expired = judged(made.found, site.drift, dt.datetime.now(dt.UTC).date())
-    made = checks.since(replace(made, found=settled, warnings=(*made.warnings, *expired)), memory)
+    made = checks.since(
+        replace(made, scope=scope, found=settled, warnings=(*made.warnings, *expired)), memory
+    )
     made = _traced(made, watched, writers)
     checks.remember(made, memory)
     return made

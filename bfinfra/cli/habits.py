@@ -22,7 +22,7 @@ COMMANDS: Mapping[str, str] = {
     "state mv": "rename the resource in the file, then bfinfra adopt SITE ADDRESS marks its object anew",
     "state pull": "there is no state file; bfinfra get SITE -o json has the live state",
     "state push": "there is no state file: objects carry the site's mark",
-    "state rm": "there is no state file; protect: true in the site keeps a resource from deletion",
+    "state rm": "there is no state file; bfinfra state forget ADDRESS SITE forgets what is gone",
     # kubectl
     "annotate": "add the field to the site, then bfinfra apply SITE",
     "api-resources": "bfinfra kinds lists the kinds of resources",

@@ -16,6 +16,7 @@ from threading import Lock
 from typing import Any
 
 from bfinfra.deprecated import with_old_field
+from bfinfra.engine import lost
 from bfinfra.engine.observe import Kinds, ObservedState
 from bfinfra.engine.plan import DesiredState
 from bfinfra.engine.readiness_wait import ReadinessWait, Verdict
@@ -24,7 +25,7 @@ from bfinfra.engine.reconciler import Halted, Reconciler
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.events import Ended, Ending, Event, Sink, Started
-from bfinfra.model.plan import Item, Plan
+from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
 
 TICK = 0.2  # seconds between two checks of the stop flag
@@ -69,7 +70,7 @@ class Apply:
     ) -> None:
         self._options, self._sink, self._speaking = options, sink, Lock()
         self._blocked = {item.key: item for item in plan.items}
-        self._items = dict(self._blocked)
+        self._items, self._lost = dict(self._blocked), plan.lost
         self._running: dict[Future[bool], Item] = {}
         self._polling: dict[Future[dict[Key, Any]], str] = {}
         self._over: SimpleQueue[Future[Any]] = SimpleQueue()
@@ -103,6 +104,7 @@ class Apply:
                 self._end(item, stopped(item))
         if not self._options.stop.is_set():
             self._look_once_more()
+            self._tell_lost()
         return self.endings
 
     def _look_once_more(self) -> None:
@@ -123,6 +125,11 @@ class Apply:
         for item in changed:
             if problem := found.get(item.key):
                 self._end(item, Verdict(Ending.FAILED, problem=problem))
+
+    def _tell_lost(self) -> None:
+        """End what should go and isn't found as failed: nobody knows whether it is gone."""
+        for key in self._lost:
+            self._end(Item(key, Action.DELETE), Verdict(Ending.FAILED, problem=lost.problem(key)))
 
     def why_blocked(self, item: Item) -> str:
         """Return the reason for which an item waits; "" if it need not."""

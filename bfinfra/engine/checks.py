@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field, replace
 
 from bfinfra.engine import journal
 from bfinfra.model.drift import ALARMING, Cause, Report
+from bfinfra.model.events import Forgotten
 from bfinfra.model.files import PRIVATE, write_whole
 from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key
 from bfinfra.model.sources import small
 
 FILE, VERSION, LARGEST = "drift.json", 1, 64 << 20
@@ -32,10 +34,12 @@ class Memory:
     over: frozenset[str] = frozenset()
 
 
-def recall(site: str) -> Memory:
-    """Return the record of the last check; empty where there was none, or where the file can't be read."""
+def recall(scope: str) -> Memory:
+    """Return the record of the last check; empty where there was none, or where the file can't be read.
+    `scope`: see `journal.scope`.
+    """
     try:
-        found = json.loads(small(journal.place(site) / FILE, LARGEST))
+        found = json.loads(small(journal.place(scope) / FILE, LARGEST))
         since = {str(name): float(at) for name, at in found["since"].items()}
         existing, unreported, over = (
             frozenset(map(str, found[name])) for name in ("standing", "untold", "over")
@@ -45,13 +49,42 @@ def recall(site: str) -> Memory:
         return Memory()
 
 
-def existed(site: str, memory: Memory) -> frozenset[str]:
+def existed(scope: str, memory: Memory) -> frozenset[str]:
     """Addresses of resources that existed at the last check, or when an apply from this machine ended."""
-    found = set(memory.existing)
-    for line in journal.read(site):
-        if line.get("event") == "Ended" and line.get("ending") in ("done", "kept"):
-            (found.add if line.get("action") in MADE else found.discard)(str(line.get("key", "")))
+    found, going = set(memory.existing), set[str]()
+    for line in journal.read(scope):
+        key, event = str(line.get("key", "")), line.get("event")
+        if event == "Started" and line.get("action") == "delete" and key in found:
+            going.add(key)  # a run that is killed notes no end
+            found.discard(key)
+        elif event == "Ended" and line.get("ending") in ("done", "kept"):
+            (found.add if line.get("action") in MADE else found.discard)(key)
+        elif event == "Ended" and key in going:
+            found.add(key)
+        elif event == "Forgotten":
+            found.discard(key)
+        if event == "Ended":
+            going.discard(key)
     return frozenset(found)
+
+
+def forget(scope: str, keys: Collection[Key]) -> None:
+    """Note that these are gone. Raises BfinfraError, OSError."""
+    log = journal.Journal(scope)
+    try:
+        for key in keys:
+            log(Forgotten(at=time.time(), key=key))
+    finally:
+        log.close()
+    memory = recall(scope)
+    if not memory.existing.isdisjoint(gone := set(map(str, keys))):
+        _keep(
+            scope,
+            sorted(memory.existing - gone),
+            memory.since,
+            sorted(memory.unreported),
+            sorted(memory.over),
+        )
 
 
 def since(report: Report, memory: Memory, now: float | None = None) -> Report:
@@ -82,7 +115,7 @@ def remember(report: Report, memory: Memory, *, reported: bool = True) -> None:
     gone = {str(each.key) for each in report.found if each.cause is Cause.VANISHED}
     existing = {*report.existing, *gone, *(memory.existing if report.blind else ())}
     _keep(
-        report.site,
+        report.scope or report.site,
         sorted(existing),
         kept,
         [] if reported else sorted(report.new),
@@ -91,16 +124,16 @@ def remember(report: Report, memory: Memory, *, reported: bool = True) -> None:
 
 
 def known(
-    site: str, identities: Iterable[str], existing: Iterable[str] = (), now: float | None = None
+    scope: str, identities: Iterable[str], existing: Iterable[str] = (), now: float | None = None
 ) -> None:
     """Record these drifts and addresses as seen and reported, for a caller that keeps the state of the last
     check elsewhere. Raises BfinfraError, OSError.
     """
-    _keep(site, sorted(existing), dict.fromkeys(identities, time.time() if now is None else now), [], [])
+    _keep(scope, sorted(existing), dict.fromkeys(identities, time.time() if now is None else now), [], [])
 
 
 def _keep(
-    site: str, existing: list[str], since: Mapping[str, float | None], unreported: list[str], over: list[str]
+    scope: str, existing: list[str], since: Mapping[str, float | None], unreported: list[str], over: list[str]
 ) -> None:
     found = {
         "format_version": VERSION,
@@ -109,4 +142,4 @@ def _keep(
         "untold": unreported,
         "over": over,
     }
-    write_whole(journal.folder(site) / FILE, json.dumps(found, indent=1) + "\n", PRIVATE)
+    write_whole(journal.folder(scope) / FILE, json.dumps(found, indent=1) + "\n", PRIVATE)

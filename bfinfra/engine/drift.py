@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from bfinfra.engine.applied import spec_of
 from bfinfra.engine.known import Known
+from bfinfra.engine.lost import GONE
 from bfinfra.engine.observe import Kinds, ObservedState
 from bfinfra.engine.plan import DesiredState, decide, known, ours
 from bfinfra.engine.retry import RetryPolicy
@@ -150,7 +151,11 @@ def _of(item: Item, sides: _Sides, before: Collection[str]) -> Iterator[Drifted]
         yield Drifted(key=key, cause=Cause.UNAPPLIED, why="it exists, and the file no longer has it")
     elif item.action is Action.CREATE:
         known = str(key) in before
-        why = "it existed at an earlier check" if known else "it was never applied, or somebody deleted it"
+        why = (
+            f"it existed at an earlier check: {GONE}"
+            if known
+            else "it was never applied, or somebody deleted it"
+        )
         yield Drifted(
             key=key,
             cause=Cause.VANISHED if known else Cause.MISSING,

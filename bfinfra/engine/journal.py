@@ -21,28 +21,74 @@ from typing import Any
 from bfinfra.model import private
 from bfinfra.model.errors import BfinfraError, Locked, Problem
 from bfinfra.model.events import Event, Progressed, StepBegun
-from bfinfra.model.files import FULL
+from bfinfra.model.files import FULL, PRIVATE, make_folder
 from bfinfra.model.names import LABEL_VALUE, LABEL_VALUE_RULE
 from bfinfra.model.plan import plain
+from bfinfra.model.site import Site
+from bfinfra.model.trust import host_and_port
 
 LONGEST = 1 << 20  # bytes of a line
 MOST = 64 << 20  # bytes read, from the end
+FILE = "journal.jsonl"
+MOVED_ON = (FILE, "drift.json")  # what earlier releases kept by the site's name alone
 LATEST = 2.5e11  # seconds since the epoch; before the year 10000
 TEXTS, NUMBERS = ("run", "event", "key", "title", "ending", "action"), ("at", "seconds", "number")
 
 
-def folder(site: str) -> Path:
-    """The folder of a site's journal and lock; made with mode 0700."""
-    path = place(site)
+def scope(site: Site) -> str:
+    """The name of a site's state on this machine, for the functions here: that of the site, and behind a
+    slash its vCenter. A site on two vCenters is two; on a sandbox it is another, and again another once
+    that was reset.
+    """
+    if site.stand_ins is not None:
+        return f"{site.name}/sandbox-{_sandbox(site.stand_ins / '.bfinfra' / 'begun')}"
+    if site.vcenter is None:
+        return site.name
+    host, port = host_and_port(site.vcenter.server.lower())
+    return f"{site.name}/vcenter-{host}{'' if port == 443 else f':{port}'}"
+
+
+def _sandbox(path: Path) -> str:
+    """When this file of a sandbox was made, which a reset deletes."""
+    if not path.exists():
+        with _on_disk("the sandbox's id can't be written", path):
+            make_folder(path.parent, 0o700)
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, PRIVATE))
+    return f"{path.stat().st_mtime_ns:x}"
+
+
+def folder(scope: str) -> Path:
+    """The folder of a site's journal and lock; made with mode 0700. What an earlier release kept of the site
+    is moved into the folder of the first vCenter that it is used with.
+    """
+    path, fresh = _own(scope), not _own(scope).exists()
     with _on_disk("the folder for the journal can't be made", path):
-        return private.folder(path)
+        for each in (path.parent, path) if "/" in scope else (path,):
+            private.folder(each)
+        for name in MOVED_ON if fresh and _moves_on(scope) else ():
+            with contextlib.suppress(FileNotFoundError):
+                (path.parent / name).rename(path / name)
+    return path
 
 
-def place(site: str) -> Path:
-    """The same folder, which may not exist. Raises BfinfraError where the name would lead elsewhere."""
+def place(scope: str) -> Path:
+    """The same folder, which may not exist; that of an earlier release until the first write. Raises
+    BfinfraError where the name would lead elsewhere.
+    """
+    path = _own(scope)
+    return path.parent if _moves_on(scope) and not path.exists() else path
+
+
+def _own(scope: str) -> Path:
+    site, _, server = scope.partition("/")
     if not re.fullmatch(LABEL_VALUE, site):
         raise BfinfraError(Problem("this can't be the name of a site", site, f"allowed: {LABEL_VALUE_RULE}"))
-    return private.home() / site
+    return private.home() / site / server
+
+
+def _moves_on(scope: str) -> bool:
+    return scope.partition("/")[2].startswith("vcenter-")
 
 
 @contextlib.contextmanager
@@ -66,8 +112,8 @@ class Journal:
     A line is on the disk before its step runs. Steps that start at the same time share one fdatasync.
     """
 
-    def __init__(self, site: str) -> None:
-        self.path = folder(site) / "journal.jsonl"
+    def __init__(self, scope: str) -> None:
+        self.path = folder(scope) / FILE
         self.run = secrets.token_hex(4)
         with _on_disk("the journal can't be opened", self.path):
             self._file = private.opened(self.path, os.O_RDWR | os.O_APPEND)
@@ -129,11 +175,25 @@ def event_data(event: Event) -> dict[str, Any]:
     }
 
 
-def read(site: str) -> Iterator[dict[str, Any]]:
+def everywhere(site: str) -> Iterator[dict[str, Any]]:
+    """The lines of every journal of a site of this name, whatever its vCenter: run by run, oldest first."""
+    home = _own(site)
+    found = [line for path in (home, *sorted(home.glob("*/"))) for line in _lines(path / FILE)]
+    began: dict[str, float] = {}
+    for line in found:
+        began.setdefault(str(line.get("run", "")), float(line.get("at", 0)))
+    yield from sorted(found, key=lambda line: began[str(line.get("run", ""))])
+
+
+def read(scope: str) -> Iterator[dict[str, Any]]:
     """The journal's lines, oldest first. Lines cut short by a crash, or not written by a journal, are
     skipped.
     """
-    with contextlib.suppress(FileNotFoundError), (place(site) / "journal.jsonl").open("rb") as lines:
+    return _lines(place(scope) / FILE)
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as lines:
         lines.seek(max(0, lines.seek(0, os.SEEK_END) - MOST))
         while text := lines.readline(LONGEST):
             with contextlib.suppress(ValueError, RecursionError):
@@ -153,9 +213,9 @@ def _is_line(found: object) -> bool:
 
 
 @contextlib.contextmanager
-def lock(site: str) -> Iterator[None]:
+def lock(scope: str) -> Iterator[None]:
     """Holds the lock of a site on this machine. Raises Locked with the process that holds it."""
-    path = folder(site) / "lock"
+    path = folder(scope) / "lock"
     with _on_disk("the lock can't be made", path):
         handle = private.opened(path, os.O_RDWR)
     try:
@@ -165,7 +225,7 @@ def lock(site: str) -> Iterator[None]:
             holder = os.read(handle, 100).decode(errors="replace").strip()
             raise Locked(
                 Problem(
-                    f"another apply of {site} runs on this machine",
+                    f"another apply of {scope.partition('/')[0]} runs on this machine",
                     str(path),
                     f"process {holder}" if holder else "",
                     "wait for it; the lock ends with that process",

@@ -148,6 +148,8 @@ class Report:
     ended: tuple[str, ...] = ()
     at: float = 0.0
     """When it was made, seconds since the epoch."""
+    scope: str = ""
+    """The name under which this machine keeps it; "" for the site's."""
     partial: Partial | None = None
     """Set if the report is about some resources only: nobody is notified, and the next check ignores it."""
 

@@ -98,4 +98,11 @@ class Ended(Event):
     problem: Problem | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Forgotten(Event):
+    """Somebody said that it is gone (`bfinfra state forget`)."""
+
+    key: Key
+
+
 Sink = Callable[[Event], None]

@@ -12,7 +12,7 @@ from bfinfra.app.context import LIVE, RunContext
 from bfinfra.app.drift import drift, notify, remember
 from bfinfra.app.tokens import tokens
 from bfinfra.app.trust import certificates
-from bfinfra.engine import checks
+from bfinfra.engine import checks, journal
 from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
 from bfinfra.model.drift import Cause, Report
@@ -106,8 +106,9 @@ def recall(site: Site, known: Iterable[str], *, existed: bool) -> None:
     identities of drift; `existed`: everything existed.
     """
     known = tuple(known)
-    if (known or existed) and checks.recall(site.name) == checks.Memory():
-        checks.known(site.name, known, map(str, site.resources) if existed else ())
+    scope = journal.scope(site)
+    if (known or existed) and checks.recall(scope) == checks.Memory():
+        checks.known(scope, known, map(str, site.resources) if existed else ())
 
 
 def with_unapplied(report: Report) -> Report:

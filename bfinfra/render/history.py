@@ -40,7 +40,8 @@ class Run:
         return [
             line
             for line in self.lines
-            if line.get("event") == "Ended" and line.get("ending") != Ending.UNCHANGED
+            if line.get("event") == "Forgotten"
+            or (line.get("event") == "Ended" and line.get("ending") != Ending.UNCHANGED)
         ]
 
     def unfinished(self) -> list[Line]:
@@ -124,6 +125,8 @@ def _steps(run: Run, key: object) -> Iterator[str]:
 
 def _word(line: Line) -> str:
     ending, action = line.get("ending", ""), line.get("action", "")
+    if line.get("event") == "Forgotten":
+        return "forgotten"
     return (
         WORDS.get(ending) or DONE.get(action) or safe(ending)
     )  # words of a later version are printed as they are

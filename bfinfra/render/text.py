@@ -70,11 +70,13 @@ def item(found: Item, style: Style = PLAIN) -> Iterator[str]:
 
 def summary(found: Plan, style: Style = PLAIN) -> str:
     """`singapore-poc: 2 to create, 1 to delete, 12 up to date.`, and whether there is anything to do."""
-    if not found.items and not found.unreadable and not found.problems:
+    if not found.items and not found.unreadable and not found.problems and not found.lost:
         return "The site has no resources, and none of its objects exist: nothing to do."
     head = f"{safe(found.site)}: {counts(found)}."
     if found.problems or found.unreadable:
         return style.paint(f"{head} Correct the above before an apply.", "bold", "red")
+    if found.lost and not found.pending:
+        return style.paint(f"{head} Nothing else to do.", "bold")
     return style.paint(head if found.pending or found.held else f"{head} Nothing to do.", "bold")
 
 
@@ -88,6 +90,7 @@ def counts(found: Plan) -> str:
     ]
     agreed = sum(per[action] for action in QUIET)
     words += [f"{len(found.held)} waiting"] if found.held else []
+    words += [f"{len(found.lost)} not found"] if found.lost else []
     words += [f"{agreed} up to date"] if agreed or not words else []
     words += [f"{blind_count(found.unreadable)} unreadable"] if found.unreadable else []
     words += [count(len(found.problems), "problem")] if found.problems else []

@@ -91,3 +91,32 @@ def test_an_unreported_change_stays_to_be_reported_and_its_end_is_not_reported_i
         assert (seen.new, seen.ended) == (new, ended)
         checks.remember(seen, memory, reported=reported)
         memory = checks.recall("s")
+
+
+@pytest.mark.parametrize(
+    ("after", "existed"),
+    [
+        ([("Started", "delete", None)], False),  # the run was killed: the object may be gone
+        ([("Started", "delete", None), ("Ended", "delete", "failed")], True),
+        ([("Started", "delete", None), ("Ended", "delete", "still-waiting")], True),
+        ([("Started", "delete", None), ("Ended", "delete", "done")], False),
+        ([("Forgotten", None, None)], False),
+        ([("Forgotten", None, None), ("Ended", "keep", "kept")], True),
+    ],
+)
+def test_what_a_run_of_this_site_deleted_or_somebody_forgot_is_not_missed(home, after, existed):
+    journal.folder("s")
+    lines = [("Ended", "create", "done"), *after]
+    (home / "journal.jsonl").write_text(
+        "".join(
+            json.dumps({"run": "r", "event": e, "key": "tank/a", "action": a, "ending": n, "at": 1}) + "\n"
+            for e, a, n in [(e, a or "", n or "") for e, a, n in lines]
+        )
+    )
+    assert ("tank/a" in checks.existed("s", Memory())) is existed
+
+
+def test_what_is_forgotten_is_no_longer_in_the_record_of_the_last_check(home):
+    checks.remember(report(existing=("tank/a", "tank/b")), Memory())
+    checks.forget("s", [Key("tank", "a")])
+    assert checks.existed("s", checks.recall("s")) == {"tank/b"}

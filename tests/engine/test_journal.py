@@ -18,6 +18,7 @@ from bfinfra.model.errors import BfinfraError, Locked
 from bfinfra.model.events import Started, StepBegun
 from bfinfra.model.plan import Action
 from bfinfra.model.refs import Key
+from bfinfra.model.site import Site, VCenterSettings
 
 
 @pytest.fixture(autouse=True)
@@ -130,3 +131,41 @@ def test_steps_that_begin_at_once_share_the_wait_for_the_disk(monkeypatch: pytes
         each.join(60)
     log.close()
     assert synced == [1, 9], "the second one is for all that were written while the first one was under way"
+
+
+def site_at(server: str | None, name: str = "s", sandbox: Path | None = None) -> Site:
+    return Site(name, VCenterSettings(server=server) if server else None, {}, stand_ins=sandbox)
+
+
+def test_a_site_on_two_vcenters_has_two_journals_and_one_history():
+    one, two = (journal.scope(site_at(server)) for server in ("VC1.lab.test", "vc2.lab.test:8443"))
+    assert (one, two) == ("s/vcenter-vc1.lab.test", "s/vcenter-vc2.lab.test:8443")
+    for at, scope in enumerate((two, one)):
+        log = journal.Journal(scope)
+        log(Started(at=float(at), key=Key("box", scope[-4:]), action=Action.CREATE))
+        log.close()
+    assert [line["key"] for line in journal.read(one)] == ["box/test"]
+    assert [line["key"] for line in journal.everywhere("s")] == ["box/8443", "box/test"]
+    with journal.lock(one), journal.lock(two):
+        pass
+
+
+def test_what_an_earlier_release_kept_by_the_name_alone_is_found_and_moved_on_to_the_first_vcenter():
+    old = journal.folder("s")
+    for name in ("journal.jsonl", "drift.json"):
+        (old / name).write_text('{"event":"Started","key":"box/a"}\n')
+    first, second = (journal.scope(site_at(server)) for server in ("vc1", "vc2"))
+    assert [line["key"] for line in journal.read(first)] == ["box/a"]
+    assert (old / "journal.jsonl").exists(), "who only reads moves nothing"
+    kept = journal.folder(first)
+    assert sorted(path.name for path in kept.iterdir()) == ["drift.json", "journal.jsonl"]
+    assert [line["key"] for line in journal.read(first)] == ["box/a"]
+    assert [*journal.read(second)] == [*journal.read("s")] == []
+
+
+def test_a_sandbox_has_a_journal_of_its_own_and_after_a_reset_another(tmp_path):
+    first = journal.scope(site_at("vc1", sandbox=tmp_path / "files"))
+    assert first == journal.scope(site_at("vc1", sandbox=tmp_path / "files"))
+    (tmp_path / "files/.bfinfra/begun").unlink()
+    os.utime(tmp_path / "files")
+    assert {first, journal.scope(site_at("vc1", sandbox=tmp_path / "files"))} > {first}

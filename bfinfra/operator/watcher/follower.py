@@ -205,7 +205,7 @@ class Follower(Listener):
         found = contents.read(desk.api, wanted)
         site = found.load(self._folder, desk.context.sandbox)
         if not self._digest:  # what this machine kept may be older than what another replica reported
-            (journal.place(site.name) / checks.FILE).unlink(missing_ok=True)
+            (journal.place(journal.scope(site)) / checks.FILE).unlink(missing_ok=True)
             known = dict.fromkeys((*wanted.known, *(_identity(each) for each in self.latest.found)))
             recall(site, known, existed=wanted.existed)
         self._digest, self._read = found.digest, time.monotonic()

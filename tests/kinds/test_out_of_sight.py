@@ -1,0 +1,68 @@
+"""Every kind by its existing: what existed at the last look and isn't found is not taken for deleted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from kinds.lifecycle import EXAMPLES, apply, by_ansible, drift, endings, made, plan, run_context, unhurried
+
+import bfinfra
+import bfinfra.kinds as registry
+from bfinfra.app.forget import forget
+from bfinfra.kinds import names
+from bfinfra.model.drift import Cause
+from bfinfra.model.events import Ending
+from bfinfra.model.kind import Source
+from bfinfra.sandbox import Running
+
+MADE_HERE = frozenset(registry.names("image"))
+"""What is on this machine, which sees all of it."""
+
+
+@contextmanager
+def same_world(sandbox: Running) -> Iterator[None]:
+    """A reset inside of it makes no other world of it: all that was made is only out of sight."""
+    begun = Path(sandbox.files) / ".bfinfra" / "begun"
+    at = begun.stat().st_mtime_ns
+    yield
+    begun.parent.mkdir(exist_ok=True)
+    begun.touch()
+    os.utime(begun, ns=(at, at))
+
+
+@pytest.mark.parametrize(
+    "kind", unhurried(each for each in names() if not issubclass(registry.kind(each), Source))
+)
+def test_what_is_out_of_sight_is_named_and_never_called_deleted(kind, sandbox):
+    path = EXAMPLES[kind]
+    first = apply(path, sandbox)
+    assert made(first), endings(first)
+    ours = {key for key in first.endings if not issubclass(registry.kind(key.kind), Source)}
+    with same_world(sandbox):
+        sandbox.reset()
+    assert set(plan(path, sandbox, destroy=True).lost) == ours
+    done = apply(path, sandbox, destroy=True)
+    assert done.ending is Ending.FAILED
+    assert {key for key, ended in done.endings.items() if ended.ending is Ending.FAILED} == ours
+    assert all("out of sight" in str(done.endings[key].problem) for key in ours)
+    found = {each.key: each for each in drift(path, sandbox).found}
+    managed = {key for key in ours if registry.kind(key.kind).managed}
+    assert {key for key, each in found.items() if each.cause is Cause.VANISHED} >= managed - {
+        key for key in managed if by_ansible(key.kind)
+    }
+    forget(bfinfra.load(path, sandbox=sandbox), context=run_context(sandbox))
+    assert apply(path, sandbox, destroy=True).ending is Ending.DONE
+
+
+@pytest.mark.parametrize("kind", unhurried(names()))
+def test_what_a_run_deleted_is_not_missed(kind, sandbox):
+    path = EXAMPLES[kind]
+    apply(path, sandbox)
+    drift(path, sandbox)
+    assert made(apply(path, sandbox, destroy=True))
+    again = apply(path, sandbox, destroy=True)
+    assert (again.plan.lost, again.ending) == ((), Ending.DONE)
