@@ -69,7 +69,7 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
         guard.check(found, allow)
         log = journal.Journal(scope)
         try:
-            how = replace(options or Options(retry=context.retry), journal=log)
+            how = replace(options or Options(retry=context.retry), journal=log, settle=not adopt)
             endings = Apply(found, desired, observed, bound.kinds, how, on_event).run()
         finally:
             log.close()

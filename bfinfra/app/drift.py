@@ -10,7 +10,6 @@ from bfinfra.app import wiring
 from bfinfra.app.context import LIVE, RunContext
 from bfinfra.model.drift import Report, judged
 from bfinfra.model.errors import BfinfraError, Problem, Warned
-from bfinfra.model.plan import Action
 from bfinfra.model.redact import clean
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
@@ -22,6 +21,7 @@ def drift(site: Site, *, targets: Collection[Key] = (), context: RunContext = LI
     """
     from bfinfra.engine import checks, journal
     from bfinfra.engine.drift import report, traced
+    from bfinfra.engine.lost import absent
     from bfinfra.engine.plan import DesiredState, make
 
     wiring.known_kinds(targets)
@@ -31,8 +31,7 @@ def drift(site: Site, *, targets: Collection[Key] = (), context: RunContext = LI
         observed = wiring.observe(bound, desired.wanted, context)
         bound.leave()
         found = make(site, desired, observed, bound.kinds, targets)
-        absent = any(item.action is Action.CREATE for item in found.items)
-        existed = checks.existed(scope, memory) if absent else ()
+        existed = checks.existed(scope, memory) if absent(desired, observed) else ()
         made = report(found, desired, observed, bound.kinds, existed)
     settled, expired = judged(made.found, site.drift, dt.datetime.now(dt.UTC).date())
     made = replace(made, scope=scope, found=settled, warnings=(*made.warnings, *expired))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bfinfra.app import wiring
 from bfinfra.app.context import LIVE, RunContext
 from bfinfra.app.rotation import Rotation, bind_rotation
-from bfinfra.model.plan import Action, Plan
+from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 
@@ -53,15 +53,11 @@ def compared(
 ) -> Plan:
     """The plan that also names what existed at the last look from this machine and isn't found."""
     from bfinfra.engine import checks, journal
-    from bfinfra.engine.lost import lost, with_lost
+    from bfinfra.engine.lost import absent, lost, with_lost
 
     scope = journal.scope(site)
     memory = checks.recall(scope)
-    if (
-        desired.wanted
-        and all(item.action is not Action.CREATE for item in found.items)
-        and memory.existing <= {*map(str, observed.states)}
-    ):
+    if desired.wanted and not absent(desired, observed) and memory.existing <= {*map(str, observed.states)}:
         return found  # nothing can be missed, so that the journal need not be read
     existed = checks.existed(scope, memory)
     return with_lost(found, lost(existed, observed, bound.kinds if bound.partly else None), desired)
@@ -85,4 +81,7 @@ def narrowed(  # noqa: PLR0913 - what a rotation or an adoption goes by
         return found
     if adopt and not adopt_all:
         return target.adopting(found, only, site, observed, kinds)
-    return target.only(found, only & observed.states.keys() if adopt_all else only, CLUSTERS)
+    unmarked = {
+        key for key, state in observed.states.items() if state.mark is None and kinds[key.kind].managed
+    }
+    return target.only(found, only & unmarked if adopt_all else only, CLUSTERS)

@@ -19,7 +19,6 @@ from bfinfra.model import secret
 from bfinfra.model.drift import Drifted, Report, judged
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.pauses import pause
-from bfinfra.model.plan import Action
 from bfinfra.model.records import dataclass
 from bfinfra.model.site import Site
 
@@ -145,11 +144,12 @@ def _reported(site: Site, watched: Watched, writers: dict[tuple[str, str], Drift
     next one. `writers`: who made each difference, of those that were reported before.
     """
     from bfinfra.engine import checks, journal
+    from bfinfra.engine.lost import absent
 
     scope = journal.scope(site)
     memory = checks.recall(scope)
-    absent = any(item.action is Action.CREATE for item in watched.plan.items)
-    made = watched.report(checks.existed(scope, memory) if absent else ())
+    missed = absent(watched.desired, watched.observed)
+    made = watched.report(checks.existed(scope, memory) if missed else ())
     settled, expired = judged(made.found, site.drift, dt.datetime.now(dt.UTC).date())
     made = checks.since(
         replace(made, scope=scope, found=settled, warnings=(*made.warnings, *expired)), memory

@@ -53,6 +53,8 @@ class Options:
     deadline: float | None = None
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     stop: Flag = field(default_factory=Flag)
+    settle: bool = True
+    """Whether a resource is done only once it is ready; an adoption only writes marks."""
     journal: Sink = lambda _: None
 
 
@@ -164,7 +166,9 @@ class Apply:
             self._wait_for(item, final=True)
 
     def _wait_for(self, item: Item, *, final: bool, just_read: bool = False) -> None:
-        if final and (verdict := self._readiness.at_once(item.key)):
+        if final and not self._options.settle:
+            self._end(item, Verdict(Ending.DONE))
+        elif final and (verdict := self._readiness.at_once(item.key)):
             self._end(item, verdict)
         else:
             self._readiness.add(item.key, final=final, just_read=just_read)

@@ -13,7 +13,7 @@ from bfinfra.engine.applied import spec_of
 from bfinfra.engine.known import Known
 from bfinfra.engine.lost import GONE
 from bfinfra.engine.observe import Kinds, ObservedState
-from bfinfra.engine.plan import DesiredState, decide, known, ours
+from bfinfra.engine.plan import DesiredState, decide, known, ours, unseen
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.awaited import Awaited
 from bfinfra.model.compare import UNFINISHED, Change, differences
@@ -56,16 +56,24 @@ def report(
         for key in sorted(unmanaged, key=str)
     ]
     sides = _Sides(desired, observed, kinds, known(desired, observed))
-    unseen = _unseen(plan, kinds)
+    hidden = _unseen(plan, kinds)
     differing = [
         item
         for item in plan.items
-        if item.key not in unseen
+        if item.key not in hidden
         and (item.steps or (item.held is not None and item.action is not Action.READ))
     ]
     for item in differing:
         found += sorted(_of(item, sides, before), key=lambda each: list(Cause).index(each.cause))
-    problems = tuple(p for p in plan.problems if not any(p.what.startswith(f"{key}: ") for key in unmanaged))
+    said = {unseen(Key.parse(address), why).what for address, why in plan.stale.items()}
+    gone = _vanished(plan, desired, observed, kinds, before)
+    found += gone.values()
+    unmanaged |= gone.keys()
+    problems = tuple(
+        p
+        for p in plan.problems
+        if p.what not in said and not any(p.what.startswith(f"{key}: ") for key in unmanaged)
+    )
     existing = tuple(
         sorted(
             str(key)
@@ -78,11 +86,30 @@ def report(
         tuple(found),
         sum(not item.steps and item.held is None for item in plan.items),
         problems,
-        {**plan.unreadable, **{str(key): why for key, why in unseen.items()}},
-        plan.warnings,
+        {
+            **plan.unreadable,
+            **{str(key): why for key, why in hidden.items()},
+            **{address: f"{why}; its last known values were compared" for address, why in plan.stale.items()},
+        },
+        tuple(each for each in plan.warnings if each.problem.what not in said),
         existing,
         partial=plan.partial,
     )
+
+
+def _vanished(
+    plan: Plan, desired: DesiredState, observed: ObservedState, kinds: Kinds, before: Collection[str]
+) -> dict[Key, Drifted]:
+    """What existed, isn't found, and can't be made again as the file says. That it vanished is told first."""
+    found: dict[Key, Drifted] = {}
+    for key in desired.wanted:
+        if key in observed.states or str(key) not in before or not kinds[key.kind].managed:
+            continue
+        if why := [p for p in plan.problems if p.what.startswith(f"{key}: ")]:
+            again = "; ".join(p.what.removeprefix(f"{key}: ") for p in why)
+            text = f"it existed at an earlier check: {GONE}; it can't be made again: {again}"
+            found[key] = Drifted(key=key, cause=Cause.VANISHED, why=text)
+    return found
 
 
 def _unseen(plan: Plan, kinds: Kinds) -> dict[Key, str]:

@@ -82,9 +82,13 @@ def place(scope: str) -> Path:
 
 def _own(scope: str) -> Path:
     site, _, server = scope.partition("/")
+    return private.home() / _checked(site) / server
+
+
+def _checked(site: str) -> str:
     if not re.fullmatch(LABEL_VALUE, site):
         raise BfinfraError(Problem("this can't be the name of a site", site, f"allowed: {LABEL_VALUE_RULE}"))
-    return private.home() / site / server
+    return site
 
 
 def _moves_on(scope: str) -> bool:
@@ -177,7 +181,7 @@ def event_data(event: Event) -> dict[str, Any]:
 
 def everywhere(site: str) -> Iterator[dict[str, Any]]:
     """The lines of every journal of a site of this name, whatever its vCenter: run by run, oldest first."""
-    home = _own(site)
+    home = private.home() / _checked(site)
     found = [line for path in (home, *sorted(home.glob("*/"))) for line in _lines(path / FILE)]
     began: dict[str, float] = {}
     for line in found:

@@ -35,6 +35,11 @@ def lost(
     )
 
 
+def absent(desired: DesiredState, observed: ObservedState) -> bool:
+    """Return whether something that should exist isn't found."""
+    return any(key not in observed.states for key in desired.wanted)
+
+
 def with_lost(found: Plan, lost: Collection[Key], desired: DesiredState) -> Plan:
     """The plan that names them. A plan that should delete one of them can't say that it is done."""
     about = [key for key in lost if found.partial is None or key in found.partial.keys]

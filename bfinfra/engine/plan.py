@@ -15,7 +15,7 @@ from bfinfra.formats.shell import word
 from bfinfra.model.awaited import Awaited
 from bfinfra.model.compare import differences
 from bfinfra.model.conflict import Conflict
-from bfinfra.model.errors import Malformed, Problem, Refusal, Warned
+from bfinfra.model.errors import Malformed, Place, Problem, Refusal, Warned
 from bfinfra.model.kind import Source
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Specs
@@ -72,13 +72,43 @@ def make(
             problems += located(site, key, refusal)
         except Malformed as error:
             unreadable[key] = str(error)
+    stale = _stale(items, before, states, desired)
+    problems += [unseen(key, why, site.place(key) or "") for key, why in stale.items() if items[key].steps]
     going = {key for key, item in items.items() if item.action is Action.DELETE}
     of_kinds = conflicts.of_kinds(desired.wanted, states, observed, kinds, unreadable)
     found = _about(partial, (*of_kinds, *conflicts.still_named(desired.wanted, going)))
     problems += [each.located(site.place) for each in found if each.stops]
     warnings = (*site.warnings, *(Warned(each.located(site.place)) for each in found if not each.stops))
+    warnings += tuple(Warned(unseen(key, why)) for key, why in stale.items() if not items[key].steps)
     unread = {str(key): why for key, why in unreadable.items()}
-    return Plan(desired.site, tuple(items.values()), tuple(problems), unread, warnings, partial)
+    old = {str(key): why for key, why in stale.items()}
+    return Plan(desired.site, tuple(items.values()), tuple(problems), unread, warnings, partial, old)
+
+
+def _stale(
+    items: Mapping[Key, Item], before: Mapping[Key, Mapping[Key, str]], states: Specs, desired: DesiredState
+) -> dict[Key, str]:
+    """Return why what is known of the resources, or of one that they refer to, are last known values. What
+    this plan waits for is not among them: a host that a run of this site restarts.
+    """
+    own = {key: why for key, state in states.items() if key in items and (why := state.last_known())}
+    found = {}
+    for key, item in items.items():
+        first = before[key] if key in desired.wanted else {}
+        needed = (own[other] for other, because in first.items() if not because and other in own)
+        hosts = (items[other] for other in first if other in items and other not in own)
+        awaited = any(each.settings and each.steps for each in hosts)
+        why = own.get(key) or (next(needed, "") if item.steps else "")
+        if why and not (awaited and key in own):
+            found[key] = why
+    return found
+
+
+def unseen(key: Key, why: str, where: Place | str = "") -> Problem:
+    """What is said of a resource whose last known values were compared."""
+    return Problem(
+        f"{key}: its last known values were compared", where, why, "connect it again, then run this again"
+    )
 
 
 def _seen_of(partial: Partial | None, unreadable: Mapping[Key | str, str]) -> dict[Key | str, str]:

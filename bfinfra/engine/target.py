@@ -69,7 +69,7 @@ def only(found: Plan, keys: frozenset[Key], places: Collection[str] = ()) -> Pla
         for where, why in found.unreadable.items()
         if where in {str(key) for key in keys} or where.partition("/")[0] in places
     }
-    return replace(found, items=items, problems=problems, unreadable=unreadable, warnings=())
+    return replace(found, items=items, problems=problems, unreadable=unreadable, stale={}, warnings=())
 
 
 def adopting(found: Plan, keys: frozenset[Key], site: Site, observed: ObservedState, kinds: Kinds) -> Plan:

@@ -146,7 +146,7 @@ class Watched:
         part = (
             make(self.site, self.desired, self.observed, self.kinds, sorted(again, key=str))
             if again
-            else replace(self.plan, items=(), problems=(), unreadable={}, warnings=())
+            else replace(self.plan, items=(), problems=(), unreadable={}, stale={}, warnings=())
         )
         self.plan = _merged(self.plan, part, frozenset(gone), known, self.observed.unreadable)
 
@@ -210,6 +210,7 @@ def _merged(
         items=(*kept, *fresh.values()),
         problems=(*problems, *(p for p in part.problems if p not in problems)),
         unreadable={**unreadable, **part.unreadable},
+        stale={**{at: why for at, why in whole.stale.items() if at not in places}, **part.stale},
         warnings=(*warnings, *(each for each in part.warnings if each not in warnings)),
     )
 

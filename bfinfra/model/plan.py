@@ -88,6 +88,8 @@ class Plan:
     unreadable: Mapping[str, str] = dataclasses.field(default_factory=dict)
     warnings: tuple[Warned, ...] = ()
     partial: Partial | None = None
+    stale: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Address → why what was read of it are last known values."""
     lost: tuple[Key, ...] = ()
     """What it should delete, existed at an earlier check, and isn't found: gone, or out of sight."""
 

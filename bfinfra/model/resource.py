@@ -125,3 +125,7 @@ class State:
     def answers_at(self) -> str:
         """Its address: host or host:port, or "" if it has none or it is unknown."""
         return ""
+
+    def last_known(self) -> str:
+        """Return why its fields are last known values: its server has lost it. "" if they are current."""
+        return ""

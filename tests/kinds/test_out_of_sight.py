@@ -15,6 +15,7 @@ import bfinfra.kinds as registry
 from bfinfra.app.forget import forget
 from bfinfra.kinds import names
 from bfinfra.model.drift import Cause
+from bfinfra.model.errors import Refusal
 from bfinfra.model.events import Ending
 from bfinfra.model.kind import Source
 from bfinfra.sandbox import Running
@@ -56,6 +57,28 @@ def test_what_is_out_of_sight_is_named_and_never_called_deleted(kind, sandbox):
     }
     forget(bfinfra.load(path, sandbox=sandbox), context=run_context(sandbox))
     assert apply(path, sandbox, destroy=True).ending is Ending.DONE
+
+
+@pytest.mark.parametrize("kind", unhurried(each for each in names() if registry.kind(each).managed))
+def test_that_it_vanished_is_told_before_what_making_it_again_would_need(kind, sandbox, monkeypatch):
+    path, real = EXAMPLES[kind], registry.kind(kind).steps
+    first = apply(path, sandbox)
+    assert made(first), endings(first)
+
+    def refused(name, spec, state, context):
+        if state is None:
+            raise Refusal("there is no template fill-in", field="name")
+        return real(name, spec, state, context)
+
+    with same_world(sandbox):
+        sandbox.reset()
+    monkeypatch.setattr(registry.kind(kind), "steps", staticmethod(refused))
+    report = drift(path, sandbox)
+    mine = {key for key in first.endings if key.kind == kind}
+    found = {each.key: each.why for each in report.found if each.cause is Cause.VANISHED}
+    assert mine <= found.keys()
+    assert all(found[key].endswith("it can't be made again: there is no template fill-in") for key in mine)
+    assert not any("fill-in" in problem.what for problem in report.problems)
 
 
 @pytest.mark.parametrize("kind", unhurried(names()))

@@ -117,7 +117,7 @@ class Desk:
 
     def lock(self, machine: str = "a") -> Path:
         """The lock's file."""
-        return next(iter((self.state(machine) / "bfinfra").glob("*/lock")), self.state(machine) / "none")
+        return next(iter((self.state(machine) / "bfinfra").glob("**/lock")), self.state(machine) / "none")
 
     def journal(self, machine: str = "a") -> list[dict[str, Any]]:
         """The journal's lines."""

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from bfinfra.backends.vcenter.vm import Attached, Vm
+from bfinfra.backends.vcenter.vm import CONNECTED, Attached, Vm
 from bfinfra.model.records import dataclass
+
+LOST = {"notResponding": "not responding"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,8 @@ class HostDetail:
     moid: str
     name: str
     cluster: str
-    connected: bool
+    connection: str
+    """In vSphere's words: connected, disconnected, notResponding."""
     maintenance: bool
     boot: str
     devices: tuple[PciDevice, ...]
@@ -72,3 +75,21 @@ class HostDetail:
     datastores: frozenset[str]
     networks: frozenset[str]
     ref: Any = field(repr=False, compare=False, default=None)
+
+    @property
+    def connected(self) -> bool:
+        """Whether vCenter sees it now."""
+        return self.connection == CONNECTED
+
+
+def lost_host(name: str, connection: str) -> str:
+    """Return why a host is as vCenter last saw it; "" if vCenter sees it."""
+    if connection == CONNECTED:
+        return ""
+    return f"{name} is {LOST.get(connection, connection)}: vCenter has no connection to it"
+
+
+def lost_hosts(connections: Mapping[str, str], moids: Mapping[str, str]) -> dict[str, str]:
+    """Return the same of those that vCenter doesn't see. `connections`: by id; `moids`: by name."""
+    found = {name: lost_host(name, connections.get(moid, CONNECTED)) for name, moid in moids.items()}
+    return {name: why for name, why in found.items() if why}

@@ -16,7 +16,7 @@ from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Progress, Tasks, Values
 from bfinfra.backends.vcenter.tree import texts
-from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Origin, Vm
+from bfinfra.backends.vcenter.vm import CONNECTED, Brief, Clone, Hardware, Origin, Vm
 from bfinfra.model.errors import Busy, Missing, Rejected
 
 DETAIL = [
@@ -327,7 +327,7 @@ def _machine(row: Row, keys: Iterable[str], hardware: devices.Devices | None = N
         datastores=frozenset(refs.moid(d) for d in row["datastore"] or ()),
         host=refs.moid(row["runtime.host"]),
         on=row["runtime.powerState"] == "poweredOn",
-        connected=row["runtime.connectionState"] in (None, "connected"),
+        connection=row["runtime.connectionState"] or CONNECTED,
         instance_uuid=row["config.instanceUuid"] or "",
         cpus=row["config.hardware.numCPU"] or 0,
         memory=(row["config.hardware.memoryMB"] or 0) << 20,

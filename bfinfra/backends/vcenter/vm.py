@@ -10,6 +10,8 @@ from typing import Any, BinaryIO
 
 from bfinfra.model.records import dataclass
 
+CONNECTED = "connected"
+
 
 @dataclass(frozen=True, slots=True)
 class Attached:
@@ -117,7 +119,8 @@ class Vm:
     datastores: frozenset[str]
     host: str
     on: bool
-    connected: bool
+    connection: str
+    """In vSphere's words: connected, disconnected, inaccessible, invalid, orphaned."""
     instance_uuid: str
     cpus: int
     memory: int
@@ -132,6 +135,18 @@ class Vm:
     ip: str
     tools: bool
     tasks: tuple[Any, ...] = field(repr=False, compare=False, default=())
+
+    @property
+    def connected(self) -> bool:
+        """Whether vCenter sees it now."""
+        return self.connection == CONNECTED
+
+    @property
+    def last_known(self) -> str:
+        """Why it is as vCenter last saw it; "" if vCenter sees it."""
+        if self.connected:
+            return ""
+        return f"the VM {self.name} is {self.connection}: vCenter has no connection to it"
 
 
 @dataclass(frozen=True, kw_only=True)

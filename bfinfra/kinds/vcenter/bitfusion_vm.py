@@ -82,6 +82,10 @@ class State(resource.State):
     machine: Vm
     before: Mapping[str, str] = field(default_factory=dict)
 
+    def last_known(self) -> str:
+        """Return why its fields are last known values; "" if they are current."""
+        return self.machine.last_known
+
 
 @dataclass(frozen=True)
 class BitfusionVmFacts:

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
+from bfinfra.backends.vcenter.esxi import lost_hosts
 from bfinfra.backends.vcenter.esxi_settings import Noted, Vmk, VmkPlan
 from bfinfra.kinds.capabilities import SETTINGS
 from bfinfra.kinds.vcenter.base.host_note import RIGHTS, HostNote
@@ -94,6 +96,8 @@ class Adapter:
     moid: str
     vmk: Vmk | None
     note: HostNote | None
+    lost: str = ""
+    """Why its host is as vCenter last saw it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +106,10 @@ class State(resource.State):
 
     port_group: Annotated[str, Ref("port_group")]
     adapters: Mapping[str, Adapter]
+
+    def last_known(self) -> str:
+        """Return why its fields are last known values; "" if they are current."""
+        return "; ".join(dict.fromkeys(each.lost for each in self.adapters.values() if each.lost))
 
     @property
     def devices(self) -> dict[str, str]:
@@ -186,13 +194,18 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
             if spec is not None:
                 groups[name] = spec.port_group
                 on.setdefault(name, {}).update(dict.fromkeys(host for host in spec.hosts if host in hosts))
-        vmks = self._vcenter.host_settings.vmks(hosts[host].moid for each in on.values() for host in each)
+        there = {host: hosts[host].moid for each in on.values() for host in each}
+        vmks = self._vcenter.host_settings.vmks(there.values())
+        lost = lost_hosts(self._vcenter.host_settings.connections(there.values()), there)
         states = {}
         for name, each in on.items():
             need = needs.get(Key("port_group", groups[name]))
             key = need.state.key if need is not None and need.state is not None else None
             found = {
-                host: _adapter(hosts[host], groups[name], key, vmks.get(hosts[host].moid, ()))
+                host: replace(
+                    _adapter(hosts[host], groups[name], key, vmks.get(hosts[host].moid, ())),
+                    lost=lost.get(host, ""),
+                )
                 for host in each
             }
             if found:

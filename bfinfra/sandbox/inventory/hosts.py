@@ -352,12 +352,17 @@ def come_back(inventory: Inventory, host: Managed) -> None:
         if inventory.objects.get(host.moid) is not host:
             return
         runtime = host["runtime"]
-        runtime.connectionState, runtime.powerState, runtime.bootTime = (
-            "connected",
-            "poweredOn",
-            now(inventory),
-        )
+        runtime.powerState, runtime.bootTime = "poweredOn", now(inventory)
         for each in host["config"].pciPassthruInfo:
             each.passthruActive = each.passthruEnabled
         host.hidden["reboot_required"] = False
-        inventory.touch(host)
+        connect(inventory, host, "connected")
+
+
+def connect(inventory: Inventory, host: Managed, state: str) -> None:
+    """VCenter sees the host and its machines, or has lost them: what it says of them is what it last saw."""
+    host["runtime"].connectionState = state
+    there = [vm for vm in inventory.vms() if vm["runtime"].host == host.ref]
+    for vm in there:
+        vm["runtime"].connectionState = "connected" if state == "connected" else "disconnected"
+    inventory.touch(host, *there)

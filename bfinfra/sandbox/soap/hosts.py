@@ -6,7 +6,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.sandbox.inventory.hosts import come_back
+from bfinfra.sandbox.inventory.hosts import come_back, connect
 from bfinfra.sandbox.inventory.vmtypes import vim, vmodl
 from bfinfra.sandbox.soap import tasks
 from bfinfra.sandbox.soap.dispatch import Call, method
@@ -149,12 +149,8 @@ def go_down(call: Call, host: Managed) -> None:
     inventory = call.inventory
     for vm in running(inventory, host):
         stop(call, vm)
-    host["runtime"].connectionState, host["runtime"].powerState, host["runtime"].bootTime = (
-        "notResponding",
-        "unknown",
-        None,
-    )
-    inventory.touch(host)
+    host["runtime"].powerState, host["runtime"].bootTime = "unknown", None
+    connect(inventory, host, "notResponding")
     record(call, vim.event.HostConnectionLostEvent, host, f"Host {host.name} is not responding")
     inventory.clock.after(tasks.duration_of(inventory, "reboot", 20), lambda: come_back(inventory, host))
 
@@ -174,6 +170,5 @@ def reconnect(call: Call, this: Managed, _: object) -> vim.Task:
 
 
 def set_connection(call: Call, host: Managed, state: str) -> None:
-    """Connected or disconnected."""
-    host["runtime"].connectionState = state
-    call.inventory.touch(host)
+    """Connected or disconnected, with its machines."""
+    connect(call.inventory, host, state)

@@ -39,7 +39,7 @@ def host(
         moid="host-1",
         name="esx1",
         cluster="c1",
-        connected=True,
+        connection="connected",
         maintenance=False,
         boot="2026-01-01",
         devices=devices,
@@ -148,12 +148,17 @@ def test_a_reboot_that_did_not_help_is_not_repeated():
 
 def test_a_restarting_host_is_waited_for():
     state = host(
-        card(ONE, on=True), card(TWO, on=True), note=GpuHostNote(MARK, {}, "from:2026-01-01"), connected=False
+        card(ONE, on=True),
+        card(TWO, on=True),
+        note=GpuHostNote(MARK, {}, "from:2026-01-01"),
+        connection="notResponding",
     )
     assert unwired().ready(spec(reboot="if_needed"), state).status is Ready.WAITING
 
 
-@pytest.mark.parametrize("gone", [{"connected": False}, {"boot": ""}, {"connected": False, "boot": ""}])
+@pytest.mark.parametrize(
+    "gone", [{"connection": "notResponding"}, {"boot": ""}, {"connection": "notResponding", "boot": ""}]
+)
 def test_nothing_is_noted_of_a_host_while_it_restarts_for_another_run(gone):
     started = host(
         card(ONE, on=True, active=False),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field
 
+from bfinfra.backends.vcenter.esxi import lost_hosts
 from bfinfra.backends.vcenter.esxi_settings import Noted
 from bfinfra.kinds.capabilities import SETTINGS, anywhere
 from bfinfra.kinds.vcenter.base.host_note import HostNote
@@ -93,6 +94,8 @@ class HostValue:
     key: str
     now: str | None
     note: HostNote | None = None
+    lost: str = ""
+    """Why its host is as vCenter last saw it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +103,10 @@ class State(resource.State):
     """The settings as they are on the hosts or clusters."""
 
     settings: tuple[HostValue, ...] = ()
+
+    def last_known(self) -> str:
+        """Return why its fields are last known values; "" if they are current."""
+        return "; ".join(dict.fromkeys(each.lost for each in self.settings if each.lost))
 
     def at(self, place: Place) -> HostValue | None:
         """One setting; None if its host or cluster is not there."""
@@ -214,12 +221,19 @@ class Settings(kind.Kind[S, T]):
                 places.setdefault(name, {}).update(dict.fromkeys(product(spec.on, spec.settings)))
         there = [place for each in places.values() for place in each if place[0] in hosts]
         values = self.values((hosts[host].moid for host, _ in there), (key for _, key in there))
+        lost = self.lost({host: hosts[host].moid for host, _ in there})
         states = {
-            name: self._state(each, hosts, values)
+            name: self._state(each, hosts, values, lost)
             for name, each in places.items()
             if any(place[0] in hosts for place in each)
         }
         return Observation(states, tuple(sorted(hosts)))
+
+    def lost(self, moids: Mapping[str, str]) -> Mapping[str, str]:
+        """Return why these hosts or clusters, by name, are as vCenter last saw them; without those that it
+        sees. A cluster is always seen.
+        """
+        return {}
 
     looked_for: ClassVar[tuple[str, ...]] = ()
     """The settings that `describe` writes into a site; it leaves out all others."""
@@ -242,11 +256,15 @@ class Settings(kind.Kind[S, T]):
             if (fields := self.says(key, value)) is not None:
                 name = free_name(f"{key} {value}", taken)
                 taken[name] = fields
-                state = self._state(places, hosts, values)
+                state = self._state(places, hosts, values, {})
                 yield Description(name, {**fields, "hosts": [host for host, _ in places]}, state)
 
     def _state(
-        self, places: Iterable[Place], hosts: Mapping[str, Noted], values: Mapping[str, Mapping[str, str]]
+        self,
+        places: Iterable[Place],
+        hosts: Mapping[str, Noted],
+        values: Mapping[str, Mapping[str, str]],
+        lost: Mapping[str, str],
     ) -> Any:
         settings = tuple(
             HostValue(
@@ -255,6 +273,7 @@ class Settings(kind.Kind[S, T]):
                 key,
                 values.get(hosts[host].moid, {}).get(key),
                 HostNote.decode(hosts[host].notes.get(self.prefix + key, "")),
+                lost.get(host, ""),
             )
             for host, key in places
             if host in hosts
@@ -298,6 +317,10 @@ class HostSettings(Settings[S, T]):
     def noted(self, *, everyone: bool) -> Mapping[str, Noted]:
         """The hosts by name, each with its notes."""
         return self._vcenter.host_settings.noted(self.prefix, everyone=everyone)
+
+    def lost(self, moids: Mapping[str, str]) -> Mapping[str, str]:
+        """Return why these hosts are as vCenter last saw them; without those that it sees."""
+        return lost_hosts(self._vcenter.host_settings.connections(moids.values()), moids)
 
     def note(self, moid: str, attribute: str, text: str) -> None:
         """Writes a note on a host."""

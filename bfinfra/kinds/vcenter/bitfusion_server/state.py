@@ -46,6 +46,10 @@ class State(resource.State):
         """The address that VMware Tools report."""
         return self.machine.ip
 
+    def last_known(self) -> str:
+        """Return why its fields are last known values; "" if they are current."""
+        return self.machine.last_known
+
     @property
     def digests(self) -> Mapping[str, str]:
         """Property → salted digest of the secret that was written."""

@@ -100,6 +100,13 @@ def resolve(name: str, spec: Spec, state: State | None, context: PlanContext, *,
             field="host",
             next="correct vcenter.datacenter",
         )
+    if anew and detail.maintenance and not context.needs["host"].state.rebooting:
+        raise Refusal(
+            f"{spec.host} is in maintenance mode",
+            field="host",
+            why="no VM starts there, and no run of this site began it",
+            next="take it out of maintenance mode, then run this again",
+        )
     adapters = _adapters(spec, ova, detail, context)
     if not anew and name in facts.noted:
         adapters = _as_they_are(adapters, state)

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping
 from dataclasses import field, replace
 
-from bfinfra.backends.vcenter.esxi import HostDetail, PciDevice
+from bfinfra.backends.vcenter.esxi import HostDetail, PciDevice, lost_host
 from bfinfra.kinds.vcenter.base.machine_notes import IMPORTING, MARK, SECRETS
 from bfinfra.model import resource
 from bfinfra.model.mark import Mark
@@ -70,6 +70,10 @@ class State(resource.State):
     detail: HostDetail
     cluster: str
     note: GpuHostNote | None = None
+
+    def last_known(self) -> str:
+        """Return why its fields are last known values; "" while this site restarts it."""
+        return "" if self.rebooting else lost_host(self.detail.name, self.detail.connection)
 
     @property
     def before(self) -> Mapping[str, bool]:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from bfinfra.backends.vcenter.esxi import lost_host
+from bfinfra.backends.vcenter.vm import CONNECTED
 from bfinfra.kinds.vcenter.base import host_setting
 from bfinfra.kinds.vcenter.host_image.branches import newer_guests
 from bfinfra.kinds.vcenter.host_image.decide import decide
@@ -75,7 +77,10 @@ class HostImageKind(host_setting.Settings[Spec, State]):
         def on_host(host: Host) -> OnHost:
             image = by_cluster[host.cluster].get(host.moid)
             about = (image.components, image.status, image.why) if image else ()
-            return OnHost(host.name, host.moid, host.cluster, *about)
+            return replace(
+                OnHost(host.name, host.moid, host.cluster, *about),
+                lost=lost_host(host.name, CONNECTED if host.connected else "disconnected"),
+            )
 
         def whole(state: State) -> State:
             clusters = {each.moid for each in state.settings}

@@ -38,6 +38,8 @@ class OnHost:
     components: Mapping[str, str] = field(default_factory=dict)
     status: str = ""
     why: tuple[str, ...] = ()
+    lost: str = ""
+    """Why it is as vCenter last saw it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +51,10 @@ class State(host_setting.State):
     imaged: bool = True
     hosts: tuple[OnHost, ...] = ()
     depots: tuple[Depot, ...] = ()
+
+    def last_known(self) -> str:
+        """Return why what its hosts run are last known values; "" if they are current."""
+        return "; ".join(each.lost for each in self.hosts if each.lost)
 
     @property
     def components(self) -> Mapping[str, str]:

@@ -4,12 +4,14 @@ is the one that the site means. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bfinfra.backends.vcenter.places import Inventory, only
 from bfinfra.backends.vcenter.vm import Brief
 from bfinfra.kinds.vcenter.base.machine_places import as_thing
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
+from bfinfra.model.conflict import Conflict, Spot
+from bfinfra.model.refs import Key
 
 
 def datacenter_of(spec: Spec, inventory: Inventory) -> str:
@@ -28,3 +30,15 @@ def namesakes(name: str, spec: Spec, briefs: Iterable[Brief], inventory: Invento
     """The paths of VMs of its name in other folders."""
     home = folder_of(spec, inventory)
     return sorted(as_thing(b, inventory).where for b in briefs if b.name == name and b.folder != home)
+
+
+def elsewhere(found: Mapping[str, Sequence[str]]) -> Iterator[Conflict]:
+    """Warns of VMs of the same name in other folders. `found`: their paths, by machine."""
+    for name, paths in found.items():
+        yield Conflict(
+            Spot(Key("virtual_machine", name), "folder"),
+            f"{name} is created although a VM has that name in another folder",
+            why=", ".join(paths),
+            next="if that one is meant, write its folder",
+            stops=False,
+        )

@@ -18,7 +18,8 @@ from bfinfra.kinds.vcenter.virtual_machine.checks import CHECKS
 from bfinfra.kinds.vcenter.virtual_machine.decide import decide
 from bfinfra.kinds.vcenter.virtual_machine.describe import described, description
 from bfinfra.kinds.vcenter.virtual_machine.disks import fitted
-from bfinfra.kinds.vcenter.virtual_machine.home import folder_of, namesakes
+from bfinfra.kinds.vcenter.virtual_machine.home import elsewhere, folder_of, namesakes
+from bfinfra.kinds.vcenter.virtual_machine.hosts import without_hosts
 from bfinfra.kinds.vcenter.virtual_machine.make import pair
 from bfinfra.kinds.vcenter.virtual_machine.properties import look
 from bfinfra.kinds.vcenter.virtual_machine.space import claims
@@ -36,7 +37,7 @@ from bfinfra.kinds.vcenter.virtual_machine.steps import (
 )
 from bfinfra.model import kind, process
 from bfinfra.model.awaited import UNNOTED, Away, absent
-from bfinfra.model.conflict import Conflict, Spot
+from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
 from bfinfra.model.document import Document
@@ -163,20 +164,16 @@ class VirtualMachine(kind.Kind[Spec, State]):
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: VirtualMachineFacts | None) -> Iterator[Conflict]:
-        """Disks that don't fit on their datastores, and VMs of the same name elsewhere."""
+        """Disks that don't fit on their datastores; hosts that take no VM now; VMs of the same name
+        elsewhere.
+        """
         if facts is None:
             return
         yield from datastores.conflicts(
             claims(wanted, states, facts), freed=not states.keys() <= wanted.keys()
         )
-        for name, paths in facts.namesakes.items():
-            yield Conflict(
-                Spot(Key(NAME, name), "folder"),
-                f"{name} is created although a VM has that name in another folder",
-                why=", ".join(paths),
-                next="if that one is meant, write its folder",
-                stops=False,
-            )
+        yield from without_hosts(wanted, states, facts)
+        yield from elsewhere(facts.namesakes)
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:

@@ -36,6 +36,10 @@ class State(resource.State):
     """Property → salted digest of the secret that was written."""
     networks: tuple[Annotated[str, Ref("port_group", optional=True)], ...] = ()
 
+    def last_known(self) -> str:
+        """Return why its fields are last known values; "" if they are current."""
+        return self.machine.last_known
+
 
 @dataclass(frozen=True)
 class VirtualMachineFacts:

@@ -1,0 +1,36 @@
+"""Warns of a VM to create where no host takes one now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
+from bfinfra.kinds.vcenter.virtual_machine.state import VirtualMachineFacts
+from bfinfra.model.conflict import Conflict, Spot
+from bfinfra.model.order import Specs
+
+
+def without_hosts(wanted: Specs, states: Specs, facts: VirtualMachineFacts) -> Iterator[Conflict]:
+    """One for each VM to create whose hosts are all in maintenance mode, or lost to vCenter. No refusal: a
+    run of this site may be what restarts them.
+    """
+    for key, spec in wanted.items():
+        if not isinstance(spec, Spec) or key in states:
+            continue
+        clusters = {each.moid for each in facts.inventory.clusters if each.name == spec.cluster}
+        hosts = [
+            each
+            for each in facts.inventory.hosts
+            if each.cluster in clusters and spec.host in (None, each.name)
+        ]
+        if hosts and all(each.maintenance or not each.connected for each in hosts):
+            yield Conflict(
+                Spot(key, "host" if spec.host else "cluster"),
+                f"no host of {spec.cluster} takes a VM now",
+                why="; ".join(
+                    f"{each.name} is {'in maintenance mode' if each.connected else 'not connected'}"
+                    for each in hosts
+                ),
+                next="bring one back first",
+                stops=False,
+            )
