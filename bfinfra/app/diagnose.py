@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from bfinfra.app import wiring
 from bfinfra.app.context import LIVE, RunContext
 from bfinfra.app.privileges import privileges
 from bfinfra.app.wiring import Backends
+from bfinfra.model.errors import Problem
+from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
@@ -28,6 +31,21 @@ def diagnose(site: Site, *, context: RunContext = LIVE) -> tuple[Finding, ...]:
         return examine(found)
 
 
+def lost_of(site: Site, context: RunContext) -> Mapping[Key, Problem]:
+    """What existed at the last look from this machine and isn't found. Surveys the servers, unless nothing is
+    known of an earlier look.
+    """
+    from bfinfra.engine import checks, journal
+    from bfinfra.engine.lost import lost, problem
+
+    scope = journal.scope(site)
+    if not (existed := checks.existed(scope, checks.recall(scope))):
+        return {}
+    with wiring.bound_kinds(site, context, site.resources, read_only=True) as bound:
+        observed = wiring.observe(bound, site.resources, context)
+    return {key: problem(key) for key in lost(existed, observed)}
+
+
 @contextlib.contextmanager
 def check_context(site: Site, context: RunContext) -> Iterator[CheckContext]:
     """Open the sessions that checks need; they end with the context."""
@@ -45,6 +63,7 @@ def check_context(site: Site, context: RunContext) -> Iterator[CheckContext]:
             backends.vcenter,
             journal.folder(site.name),
             linux=lambda: backends.hosts,
+            lost=lambda: lost_of(site, context),
         )
     finally:
         backends.close()

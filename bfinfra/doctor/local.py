@@ -63,4 +63,10 @@ def state(context: CheckContext) -> Iterator[Finding]:
         yield good(context.state, f"{bytes_short(free)} are free for the journal")
 
 
-CHECKS = {"local.references": references, "local.files": files, "local.state": state}
+def sight(context: CheckContext) -> Iterator[Finding]:
+    """What existed at the last look from this machine is found."""
+    for key, problem in context.lost().items():
+        yield warning(key, problem.what.removeprefix(f"{key}: "), problem.why, problem.next)
+
+
+CHECKS = {"local.references": references, "local.files": files, "local.state": state, "servers.sight": sight}

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from bfinfra.kinds.checks import CheckContext
 from bfinfra.kinds.server_checks import server_checks, skew
 from bfinfra.model.finding import Finding, bad, good, warning
+from bfinfra.model.rights import READ
 from bfinfra.model.trust import Server, host_and_port
 
 TESTED = ((7, 0), (9, 1))
@@ -61,7 +62,8 @@ def rights(context: CheckContext) -> Iterator[Finding]:
     """The account has the privileges that the site needs on vCenter's objects."""
     if context.vcenter is None or not context.rights.entities:
         return
-    lacking = context.entered().grants.lacking(context.rights.entities)
+    seen = {entity: {*READ, *names} for entity, names in context.rights.entities.items()}
+    lacking = context.entered().grants.lacking({entity: sorted(names) for entity, names in seen.items()})
     for path, names in lacking.items():
         if names:
             yield bad(
@@ -72,9 +74,9 @@ def rights(context: CheckContext) -> Iterator[Finding]:
         else:
             yield bad(
                 f"vcenter {path}",
-                "there is nothing at this path",
-                "the site names it",
-                "correct the name in the site, or create it first",
+                "there is nothing at this path that the account sees",
+                "the site names it; an account sees only what it has System.View on",
+                "correct the name in the site, create it first, or have System.View and System.Read granted",
             )
     if not lacking:
         yield good(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from bfinfra.backends import certificate
 from bfinfra.backends.certificate import Shown
 from bfinfra.backends.vcenter.namespaces import Namespaces
-from bfinfra.model.errors import BfinfraError
+from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.finding import Blocked
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
@@ -36,7 +36,8 @@ T = TypeVar("T")
 @dataclass
 class CheckContext:
     """`rights`: the privileges that the site needs; `state`: the folder of journal and lock; `now`: this
-    machine's clock; `linux`: connects to Linux machines, made at its first use.
+    machine's clock; `linux`: connects to Linux machines, made at its first use; `lost`: what existed at the
+    last look from this machine and isn't found, by a survey.
     """
 
     site: Site
@@ -48,6 +49,7 @@ class CheckContext:
     state: Path
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     linux: Callable[[], LinuxHosts | None] = lambda: None
+    lost: Callable[[], Mapping[Key, Problem]] = dict
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
     _known: dict[object, object] = field(default_factory=dict, repr=False)
 

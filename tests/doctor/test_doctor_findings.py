@@ -77,6 +77,6 @@ def test_a_place_that_is_not_there(sandbox, tmp_path):
     )
     (tmp_path / "site.yaml").write_text(text)
     assert (
-        "/vm/none/such: there is nothing at this path"
+        "/vm/none/such: there is nothing at this path that the account sees"
         in messages(diagnosed(tmp_path / "site.yaml", sandbox), BAD)["vcenter.rights"]
     )

@@ -8,7 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from kinds.checking import diagnosed
 from kinds.lifecycle import EXAMPLES, apply, by_ansible, drift, endings, made, plan, run_context, unhurried
+from pyVmomi import vim
+from rights.given import ACCOUNT, Site, administrator, give, paths
+from rights.given import world as rights_world
 
 import bfinfra
 import bfinfra.kinds as registry
@@ -17,7 +21,9 @@ from bfinfra.kinds import names
 from bfinfra.model.drift import Cause
 from bfinfra.model.errors import Refusal
 from bfinfra.model.events import Ending
+from bfinfra.model.finding import Health
 from bfinfra.model.kind import Source
+from bfinfra.model.rights import Use
 from bfinfra.sandbox import Running
 
 MADE_HERE = frozenset(registry.names("image"))
@@ -89,3 +95,35 @@ def test_what_a_run_deleted_is_not_missed(kind, sandbox):
     assert made(apply(path, sandbox, destroy=True))
     again = apply(path, sandbox, destroy=True)
     assert (again.plan.lost, again.ending) == ((), Ending.DONE)
+
+
+def test_a_vm_that_rights_hide_is_named_by_plan_doctor_drift_and_destroy_and_stays(tmp_path, monkeypatch):
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+    site = Site.of("virtual_machine", tmp_path)
+    with rights_world(tmp_path / "world") as sandbox:
+        give(sandbox, site, site.rights(sandbox, *Use))
+        path = site.path()
+        first = apply(path, sandbox)
+        assert made(first), endings(first)
+        (key,) = (key for key in first.endings if key.kind == "virtual_machine")
+        hide(sandbox, key.name)
+        assert any("out of sight" in each.problem.why for each in plan(path, sandbox).warnings)
+        (found,) = (each for each in diagnosed(path, sandbox) if each.check == "servers.sight")
+        assert (found.about, found.health) == (str(key), Health.WARNING)
+        assert [each.cause for each in drift(path, sandbox).found if each.key == key] == [Cause.VANISHED]
+        gone = apply(path, sandbox, destroy=True)
+        assert gone.ending is Ending.FAILED
+        assert "not found any more" in str(gone.endings[key].problem)
+        with administrator(sandbox) as si:
+            (vm,) = (each for at, each in paths(si).items() if at.endswith(f"/{key.name}"))
+            assert vm.runtime.powerState == "poweredOn"
+
+
+def hide(sandbox: Running, name: str) -> None:
+    """As an administrator does it: the role "No access" on the VM."""
+    with administrator(sandbox) as si:
+        (vm,) = (each for at, each in paths(si).items() if at.endswith(f"/{name}"))
+        permission = vim.AuthorizationManager.Permission(
+            principal=ACCOUNT, group=False, roleId=-5, propagate=True
+        )
+        si.content.authorizationManager.SetEntityPermissions(vm, [permission])

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.store import Inventory
 
 MANAGER, ROOT = "AuthorizationManager", "group-d1"
-ADMIN, READ_ONLY, FIRST_OWN = -1, -2, 100
-READ = ("System.Anonymous", "System.Read", "System.View")  # what every role has
+ADMIN, READ_ONLY, NO_ACCESS, FIRST_OWN = -1, -2, -5, 100
+READ = ("System.Anonymous", "System.Read", "System.View")  # what every role has but NO_ACCESS
 OWNERS = ("host", "owner", "vm", "datastore")  # which entity a helper belongs to: its rights are asked there
 Permission = dict[str, Any]
 
@@ -143,8 +143,8 @@ def _by_entity(found: Iterable[Permission]) -> dict[str, tuple[set[int], bool]]:
 
 
 def _has(inventory: Inventory, number: int, privilege: str) -> bool:
-    if number == ADMIN:
-        return True
+    if number in (ADMIN, NO_ACCESS):
+        return number == ADMIN
     return privilege in (
         READ if number == READ_ONLY else roles(inventory).get(str(number), {}).get("privileges", ())
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory import permissions as rights
 from bfinfra.sandbox.inventory.computed import computed
-from bfinfra.sandbox.inventory.permissions import ADMIN, FIRST_OWN, READ, READ_ONLY
+from bfinfra.sandbox.inventory.permissions import ADMIN, FIRST_OWN, NO_ACCESS, READ, READ_ONLY
 from bfinfra.sandbox.inventory.vmtypes import moid, support, vim, vmodl
 from bfinfra.sandbox.soap.dispatch import Call, method, shown_name
 
@@ -131,15 +131,13 @@ def privilege_ids() -> tuple[str, ...]:
 
 def privileges_of(inventory: Inventory, number: int) -> list[str]:
     """A role's."""
-    return list(
-        {ADMIN: privilege_ids(), READ_ONLY: READ}.get(number)
-        or rights.roles(inventory)[str(number)]["privileges"]
-    )
+    own = {ADMIN: privilege_ids(), READ_ONLY: READ, NO_ACCESS: ()}
+    return list(own[number] if number in own else rights.roles(inventory)[str(number)]["privileges"])
 
 
 @computed(KIND, "roleList")
 def _roles(inventory: Inventory, _: Managed) -> Any:
-    known = {ADMIN: "Admin", READ_ONLY: "ReadOnly"} | {
+    known = {ADMIN: "Admin", READ_ONLY: "ReadOnly", NO_ACCESS: "NoAccess"} | {
         int(number): each["name"] for number, each in rights.roles(inventory).items()
     }
     return [
@@ -258,7 +256,7 @@ def set_permissions(call: Call, this: Managed, args: Any) -> None:
             invalidProperty="entity", msg="A specified parameter was not correct: entity"
         )
     for each in args.permission or []:
-        if each.roleId not in (ADMIN, READ_ONLY):
+        if each.roleId not in (ADMIN, READ_ONLY, NO_ACCESS):
             own_role(call, each.roleId)
         name = principal(call, each.principal, group=each.group)
         made = rights.permission(
