@@ -32,6 +32,7 @@ MOST = 64 << 20  # bytes read, from the end
 FILE = "journal.jsonl"
 MOVED_ON = (FILE, "drift.json")  # what earlier releases kept by the site's name alone
 LATEST = 2.5e11  # seconds since the epoch; before the year 10000
+Line = dict[str, Any]
 TEXTS, NUMBERS = ("run", "event", "key", "title", "ending", "action"), ("at", "seconds", "number")
 
 
@@ -170,7 +171,7 @@ def _torn(file: int) -> bool:
     return size > 0 and os.pread(file, 1, size - 1) != b"\n"
 
 
-def event_data(event: Event) -> dict[str, Any]:
+def event_data(event: Event) -> Line:
     """An event as plain data: its class as `event`, keys as addresses."""
     fields = {f.name: getattr(event, f.name) for f in dataclasses.fields(event)}
     return {
@@ -179,7 +180,7 @@ def event_data(event: Event) -> dict[str, Any]:
     }
 
 
-def everywhere(site: str) -> Iterator[dict[str, Any]]:
+def everywhere(site: str) -> Iterator[Line]:
     """The lines of every journal of a site of this name, whatever its vCenter: run by run, oldest first."""
     home = private.home() / _checked(site)
     found = [line for path in (home, *sorted(home.glob("*/"))) for line in _lines(path / FILE)]
@@ -189,14 +190,14 @@ def everywhere(site: str) -> Iterator[dict[str, Any]]:
     yield from sorted(found, key=lambda line: began[str(line.get("run", ""))])
 
 
-def read(scope: str) -> Iterator[dict[str, Any]]:
+def read(scope: str) -> Iterator[Line]:
     """The journal's lines, oldest first. Lines cut short by a crash, or not written by a journal, are
     skipped.
     """
     return _lines(place(scope) / FILE)
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
+def _lines(path: Path) -> Iterator[Line]:
     with contextlib.suppress(FileNotFoundError), path.open("rb") as lines:
         lines.seek(max(0, lines.seek(0, os.SEEK_END) - MOST))
         while text := lines.readline(LONGEST):

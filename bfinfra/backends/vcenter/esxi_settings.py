@@ -12,10 +12,13 @@ Value = str | int | bool
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A host or cluster, with its custom attributes that have the requested prefix."""
+    """A host or cluster, with its custom attributes that have the requested prefix. `lost`: why it is as
+    vCenter last saw it, if that was asked.
+    """
 
     moid: str
     notes: Mapping[str, str] = field(default_factory=dict)
+    lost: str = ""
 
 
 @dataclass(frozen=True, slots=True)

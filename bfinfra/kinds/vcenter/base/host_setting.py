@@ -208,7 +208,7 @@ class Settings(kind.Kind[S, T]):
         """Reads the notes of all hosts or clusters, then each setting that the site wants or noted. The facts
         are the names of all hosts or clusters.
         """
-        hosts = self.noted(everyone=any(wanted.values()))
+        hosts = dict(self.noted(everyone=any(wanted.values())))
         places: dict[str, dict[Place, None]] = {}
         for host, found in hosts.items():
             for attribute, text in found.notes.items():
@@ -221,18 +221,17 @@ class Settings(kind.Kind[S, T]):
                 places.setdefault(name, {}).update(dict.fromkeys(product(spec.on, spec.settings)))
         there = [place for each in places.values() for place in each if place[0] in hosts]
         values = self.values((hosts[host].moid for host, _ in there), (key for _, key in there))
-        lost = self.lost({host: hosts[host].moid for host, _ in there})
+        for host, why in self.lost({host: hosts[host].moid for host, _ in there}).items():
+            hosts[host] = replace(hosts[host], lost=why)
         states = {
-            name: self._state(each, hosts, values, lost)
+            name: self._state(each, hosts, values)
             for name, each in places.items()
             if any(place[0] in hosts for place in each)
         }
         return Observation(states, tuple(sorted(hosts)))
 
     def lost(self, moids: Mapping[str, str]) -> Mapping[str, str]:
-        """Return why these hosts or clusters, by name, are as vCenter last saw them; without those that it
-        sees. A cluster is always seen.
-        """
+        """Return why hosts, by name, are as vCenter last saw them; without those that it sees."""
         return {}
 
     looked_for: ClassVar[tuple[str, ...]] = ()
@@ -256,15 +255,11 @@ class Settings(kind.Kind[S, T]):
             if (fields := self.says(key, value)) is not None:
                 name = free_name(f"{key} {value}", taken)
                 taken[name] = fields
-                state = self._state(places, hosts, values, {})
+                state = self._state(places, hosts, values)
                 yield Description(name, {**fields, "hosts": [host for host, _ in places]}, state)
 
     def _state(
-        self,
-        places: Iterable[Place],
-        hosts: Mapping[str, Noted],
-        values: Mapping[str, Mapping[str, str]],
-        lost: Mapping[str, str],
+        self, places: Iterable[Place], hosts: Mapping[str, Noted], values: Mapping[str, Mapping[str, str]]
     ) -> Any:
         settings = tuple(
             HostValue(
@@ -273,7 +268,7 @@ class Settings(kind.Kind[S, T]):
                 key,
                 values.get(hosts[host].moid, {}).get(key),
                 HostNote.decode(hosts[host].notes.get(self.prefix + key, "")),
-                lost.get(host, ""),
+                hosts[host].lost,
             )
             for host, key in places
             if host in hosts
