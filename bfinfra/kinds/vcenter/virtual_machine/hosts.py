@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bfinfra.backends.vcenter.places import only
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
 from bfinfra.kinds.vcenter.virtual_machine.state import VirtualMachineFacts
 from bfinfra.model.conflict import Conflict, Spot
@@ -17,11 +18,11 @@ def without_hosts(wanted: Specs, states: Specs, facts: VirtualMachineFacts) -> I
     for key, spec in wanted.items():
         if not isinstance(spec, Spec) or key in states:
             continue
-        clusters = {each.moid for each in facts.inventory.clusters if each.name == spec.cluster}
+        cluster = only(facts.inventory.cluster(spec.cluster))
         hosts = [
             each
             for each in facts.inventory.hosts
-            if each.cluster in clusters and spec.host in (None, each.name)
+            if cluster and each.cluster == cluster.moid and (spec.host is None or each.is_called(spec.host))
         ]
         if hosts and all(each.maintenance or not each.connected for each in hosts):
             yield Conflict(
