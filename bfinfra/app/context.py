@@ -33,14 +33,17 @@ class RunContext:
 
     def transport(self, *, read_only: bool = True, timeout: float | None = None) -> Transport:
         """The run's way to its servers. `timeout`: seconds to wait for an answer."""
+        from bfinfra.backends.outages import Outages
         from bfinfra.backends.transport import Transport
 
+        # who wants an answer within a time waits for no server
+        lasts = 0.0 if timeout else self.retry.lasts
         return Transport(
             read_only=read_only,
             route=self.sandbox.lookup if self.sandbox else None,
             middleware=self.middleware,
             timeout=timeout,
-            check=self.stop.check,
+            outages=Outages(lasts, self.retry.rest, self.stop.check),
         )
 
 

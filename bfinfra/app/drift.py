@@ -52,12 +52,13 @@ def notify(site: Site, found: Report, *, context: RunContext = LIVE) -> bool:
     hook = site.drift.notify
     if hook is None or found.partial or not (found.new or found.ended):
         return False
+    from bfinfra.backends.outages import Outages
     from bfinfra.backends.transport import Transport
     from bfinfra.backends.webhook import post
     from bfinfra.render.drift import message
 
     # never redirected into the sandbox: the receiver is outside of it
-    transport = Transport(middleware=context.middleware, check=context.stop.check)
+    transport = Transport(middleware=context.middleware, outages=Outages(check=context.stop.check))
     try:
         context.retry.read(lambda: post(transport, hook, clean(message(found))))
     finally:

@@ -266,7 +266,7 @@ def observe(bound: BoundKinds, wanted: Mapping[Key, object], context: RunContext
     from bfinfra.engine.observe import survey
     from bfinfra.model.surveying import SurveyProgress
 
-    progress, retry = SurveyProgress(), context.retry
+    progress, retry = SurveyProgress(bound.backends.transport.outages.waiting), context.retry
     with context.surveying(progress):
         found = survey(bound.kinds, wanted, retry, progress=progress)
         in_clusters = any(getattr(state, "endpoint", None) is not None for state in found.states.values())

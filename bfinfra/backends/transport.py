@@ -18,6 +18,7 @@ import httpx2
 
 from bfinfra.backends import limits, tls, writes
 from bfinfra.backends.network import Body, Network, reason
+from bfinfra.backends.outages import Outages
 from bfinfra.model.errors import Malformed, Rejected, RemoteError, Unanswered, Unreachable, Untrusted
 from bfinfra.model.records import dataclass
 from bfinfra.model.redact import hide
@@ -57,7 +58,8 @@ class Transport:
     `middleware` wraps the network, the first innermost: a cassette, faults. `read_only` refuses every write
     before it leaves the process. `timeout`: seconds to wait for an answer, if shorter than usual.
 
-    `check` is called before each request but a logout, and raises if the run was asked to end.
+    `outages` holds requests back to a server that is away. Its `check` is called before each request but a
+    logout.
     """
 
     def __init__(
@@ -67,14 +69,13 @@ class Transport:
         route: Route | None = None,
         middleware: Sequence[Middleware] = (),
         timeout: float | None = None,
-        check: Callable[[], None] = lambda: None,
+        outages: Outages | None = None,
     ) -> None:
         self.read_only = read_only
-        self.check = check
         self.timeout = httpx2.Timeout(timeout, connect=timeout / 2) if timeout else TIMEOUT
         self.tally = Tally()
-        self.met: set[str] = set()
-        """The servers that have answered, host:port."""
+        self.outages = outages or Outages()
+        """The servers, host:port, that are away."""
         self._route = route
         self._middleware = tuple(middleware)
         self._open: list[httpx2.BaseTransport] = []
@@ -215,11 +216,12 @@ class _Outermost(httpx2.BaseTransport):
         if writing and self._transport.read_only:
             raise WriteRefused(name, self._server)
         if not writes.ends_session(name):
-            self._transport.check()
+            self._transport.outages.check()
         self._transport.tally.count(name, writing=writing)
 
         def translated() -> contextlib.AbstractContextManager[None]:
-            return _as_remote(self._server, name, writing=writing, met=self._server in self._transport.met)
+            met = self._transport.outages.met(self._server)
+            return _as_remote(self._server, name, writing=writing, met=met)
 
         if (
             request.url.scheme != "https"
@@ -232,9 +234,7 @@ class _Outermost(httpx2.BaseTransport):
         _hide_entry(request.headers)
         if request.headers.get("accept-encoding") != "identity":
             request.headers["accept-encoding"] = limits.ACCEPTED
-        with translated():
-            response = self._inner.handle_request(request)
-        self._transport.met.add(self._server)
+        response = self._answer(request, name, translated, writing=writing)
         for cookie in response.headers.get_list("set-cookie"):
             hide(cookie.partition(";")[0].partition("=")[2].strip('"'), passing=True)
         if (
@@ -249,6 +249,25 @@ class _Outermost(httpx2.BaseTransport):
         return httpx2.Response(
             response.status_code, headers=headers, stream=stream, extensions=response.extensions
         )
+
+    def _answer(
+        self,
+        request: httpx2.Request,
+        name: str,
+        translated: Callable[[], contextlib.AbstractContextManager[None]],
+        *,
+        writing: bool,
+    ) -> httpx2.Response:
+        """A logout waits for no server, and isn't remembered."""
+        if writes.ends_session(name):
+            with translated():
+                return self._inner.handle_request(request)
+        outages = self._transport.outages
+        with outages.asking(self._server, request.url.path, writing=writing) as answered:
+            with translated():
+                response = self._inner.handle_request(request)
+            answered(response)
+        return response
 
     def close(self) -> None:
         self._transport.forget(self)

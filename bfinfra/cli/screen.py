@@ -136,10 +136,13 @@ class Screen:
             yield Lines(found, lambda line: output.text(line, stream, flush=True))
 
     def surveying(self, progress: SurveyProgress) -> contextlib.AbstractContextManager[object]:
-        """While a survey goes on: how far it is, where standard error is a terminal."""
+        """While a survey goes on: how far it is, where standard error is a terminal; else which servers it
+        waits for.
+        """
+        from bfinfra.render.surveying import SurveyLine, SurveyNotes
+
         if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-            return contextlib.nullcontext()
-        from bfinfra.render.surveying import SurveyLine
+            return SurveyNotes(progress, self.say)
 
         def shows(words: Callable[[], str]) -> contextlib.AbstractContextManager[object]:
             from bfinfra.render.live import line

@@ -59,6 +59,13 @@ class RetryPolicy:
 
         return self._tried(what, LOOK, tell)
 
+    def rest(self, seconds: float) -> None:
+        """Pause, until `halt` is set at the latest."""
+        if self.sleep is time.sleep:
+            self.halt.wait(seconds)
+        else:
+            self.sleep(seconds)
+
     def _tried(
         self,
         what: Callable[[], A],
@@ -70,14 +77,24 @@ class RetryPolicy:
         try:
             return what()
         except classes as error:
-            failed = [error]
+            failed, own = [error], error
 
         def again() -> A:
+            nonlocal own
             if failed:
                 raise failed.pop()
-            return what()
+            try:
+                return what()
+            except classes as error:
+                own = error if error.away is None else own
+                raise
 
-        return self._retrying(classes, before_sleep, began)(again)
+        try:
+            return self._retrying(classes, before_sleep, began)(again)
+        except classes as error:
+            if error.away is None:
+                raise
+            raise own from None  # the answer to this reader's own request says more
 
     def _retrying(
         self,
@@ -109,15 +126,18 @@ class RetryPolicy:
             before_sleep=before_sleep,
             reraise=True,
             stop=enough,
-            sleep=tenacity.sleep_using_event(self.halt) if self.sleep is time.sleep else self.sleep,
+            sleep=self.rest,
         )
 
     def _enough(self, error: BaseException | None, attempts: int, seconds: float) -> bool:
         """Return whether to give up after so many attempts and seconds; `error`: what the last attempt
         raised.
         """
+        away = error.away if isinstance(error, RemoteError) else None
         if self.first is not None and self._unmet(error):
-            return seconds >= self.first
+            return max(seconds, away or 0.0) >= self.first
+        if away is not None and away >= self.lasts:
+            return True  # all that ask this server have waited together
         return attempts >= self.attempts and (seconds >= self.lasts or not isinstance(error, OUTAGE))
 
     def _unmet(self, error: BaseException | None) -> bool:

@@ -110,13 +110,15 @@ class RemoteError(BfinfraError):
     """A server refused, failed or answered oddly. `server` is host:port; `why` holds its message, safe
     to print.
 
-    `remedy`: what to do next, unless the caller knows better.
+    `remedy`: what to do next, unless the caller knows better. `away`: set where the server has been away
+    too long to be waited for: the seconds from the begin of that until it may be asked again.
     """
 
     remedy: ClassVar[str] = "mend the cause, then run this again"
 
     def __init__(self, what: str, *, server: str = "", why: str = "", next: str = "") -> None:
         self.server = server
+        self.away: float | None = None
         super().__init__(Problem(what, server, why, next or self.remedy))
 
 

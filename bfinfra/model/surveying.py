@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from threading import Lock
 
 
 class SurveyProgress:
     """Counted by the survey, from several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, waiting: Callable[[], Mapping[str, str]] = dict) -> None:
+        self.waiting = waiting
+        """Returns the servers that are waited for now, and why."""
         self.total = 0
         """Kinds to read, as far as is known yet."""
         self.read = 0

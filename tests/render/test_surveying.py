@@ -9,7 +9,7 @@ import threading
 from bfinfra.cli.screen import Screen
 from bfinfra.model.surveying import SurveyProgress
 from bfinfra.render.live import line
-from bfinfra.render.surveying import SurveyLine
+from bfinfra.render.surveying import SurveyLine, SurveyNotes
 
 SCREEN = Screen("text", verbose=False, plain=True)
 
@@ -62,13 +62,37 @@ def test_a_survey_that_is_done_at_once_prints_nothing():
         pass
 
 
-def test_a_pipe_and_a_dumb_terminal_get_nothing(monkeypatch):
+def test_a_pipe_and_a_dumb_terminal_get_nothing_where_nothing_is_waited_for(monkeypatch):
     for stream, term in ((io.StringIO(), "xterm"), (Terminal(), "dumb")):
         monkeypatch.setattr(sys, "stderr", stream)
         monkeypatch.setenv("TERM", term)
         with SCREEN.surveying(SurveyProgress()) as shown:
-            assert shown is None
+            assert isinstance(shown, SurveyNotes)
         assert stream.getvalue() == ""
+
+
+def test_a_pipe_gets_one_line_for_each_server_that_is_waited_for():
+    waits, said, seen = {"vc.test:443": "it answers 503"}, [], threading.Semaphore(0)
+
+    def waiting():
+        seen.release()
+        return dict(waits)
+
+    with SurveyNotes(SurveyProgress(waiting), said.append, often=0.001):
+        for _ in range(3):
+            assert seen.acquire(timeout=30)
+        waits["cl.test:6443"] = "a request is not answered yet"
+        for _ in range(3):
+            assert seen.acquire(timeout=30)
+    assert said == [
+        "waiting for vc.test:443: it answers 503",
+        "waiting for cl.test:6443: a request is not answered yet",
+    ]
+
+
+def test_the_line_of_a_terminal_names_what_is_waited_for():
+    shown = SurveyLine(SurveyProgress(lambda: {"vc.test:443": "it answers 503"}), no_terminal)
+    assert shown.words(4.0) == "waiting for vc.test:443: it answers 503"
 
 
 def test_a_terminal_gets_the_line(monkeypatch):
