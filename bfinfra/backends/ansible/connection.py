@@ -26,7 +26,22 @@ if TYPE_CHECKING:
 READY = "bfinfra-is-in"
 DESTINATION = "machine"  # the options say where it is
 CONNECTING, LOGGING_IN = 10, 40  # seconds
-ASK = '#!/bin/sh\nIFS= read -r answer < "$BFINFRA_ASKED" && printf "%s\\n" "$answer"\n'
+ASK = """#!/bin/sh
+if mkdir "$BFINFRA_ASKED.once" 2> /dev/null
+then IFS= read -r answer < "$BFINFRA_ASKED" && printf "%s\\n" "$answer"
+else kill "$PPID"
+fi
+"""
+"""Answers once. A second question follows a refusal, or is for something else: an answer would be another
+failed login, which may lock the account, and so ssh ends.
+"""
+BEFORE_LOGIN = (
+    "kex_exchange_identification",
+    "banner exchange",
+    "System is going down",
+    "System is booting up",
+)
+"""Words with a closed connection that isn't about the account."""
 ALWAYS = {
     "StrictHostKeyChecking": "yes",
     "GlobalKnownHostsFile": "/dev/null",
@@ -79,7 +94,11 @@ class Connection:
             # The pipe's end ends the master process, which ends what it runs there: nothing outlives a
             # killed run.
             command = [
-                *self.command(ControlMaster="yes", BatchMode="no" if self.machine.password else "yes"),
+                *self.command(
+                    ControlMaster="yes",
+                    BatchMode="no" if self.machine.password else "yes",
+                    LogLevel="INFO",  # else what sshd says of the account isn't shown
+                ),
                 f"echo {READY}; exec cat",
             ]
             self._process = subprocesses.start(command, env=environment, stdin=True)
@@ -177,6 +196,8 @@ class Connection:
         finally:
             os.close(held)
             pipe.unlink()
+            with contextlib.suppress(FileNotFoundError):
+                Path(f"{pipe}.once").rmdir()
 
     def _await(self) -> None:
         """Wait until the login succeeds."""
@@ -188,14 +209,43 @@ class Connection:
             ready, _, _ = select.select([self._process.stdout], [], [], max(0, limit - time.monotonic()))
             if not ready:
                 self._process.kill()
+                if output:
+                    raise self._no_shell(output)
                 raise Unreachable(
                     "the login does not end",
                     server=self.machine.server,
                     why=f"no answer within {LOGGING_IN} s",
                 )
             if not (block := os.read(self._process.stdout.fileno(), 4096)):
-                raise self._failure(self._process.stderr.read(4096).decode(errors="replace"))
+                words = self._process.stderr.read(4096)
+                raise self._ended(self._process.wait(), output, words)
             output = (output + block)[-65536:]
+
+    def _ended(self, code: int, output: bytes, words: bytes) -> RemoteError:
+        """The error for a login that ended. 255 is ssh's own; a signal came as it was asked again; any other
+        code is that of the account's shell.
+        """
+        text = words.decode(errors="replace")
+        if code >= 0 and code != 255:
+            return self._no_shell(output + b"\n" + words)
+        closed = "Connection closed by" in text and not any(each in text for each in BEFORE_LOGIN)
+        return self._refused(programs.excerpt(text)) if code < 0 or closed else self._failure(text)
+
+    def _no_shell(self, output: bytes) -> Denied:
+        return Denied(
+            f"{self.machine.user} gets no shell that runs commands",
+            server=self.machine.server,
+            why=programs.excerpt(output.decode(errors="replace")) or "it ends without a word",
+            next="give the account a shell such as /bin/sh, or write another user for the machine",
+        )
+
+    def _refused(self, why: str) -> Denied:
+        return Denied(
+            f"the login of {self.machine.user} is refused",
+            server=self.machine.server,
+            why=why,
+            next="check user, key and password of the machine, and whether the account is locked or expired",
+        )
 
     def _failure(self, words: str) -> RemoteError:
         """The error for ssh's output."""
@@ -208,10 +258,5 @@ class Connection:
                 next="bfinfra trust SITE shows what it shows",
             )
         if "Permission denied" in words or "Too many authentication failures" in words:
-            return Denied(
-                f"the login of {self.machine.user} is refused",
-                server=server,
-                why=why,
-                next="check user, key and password of the machine",
-            )
+            return self._refused(why)
         return Unreachable("the connection broke", server=server, why=why or "ssh gave no reason")

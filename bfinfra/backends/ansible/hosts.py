@@ -119,7 +119,7 @@ class LinuxHosts:
                     f"{machine.user} can't become root",
                     server=machine.server,
                     why=words,
-                    next="give sudo_password, or allow it in /etc/sudoers.d",
+                    next=_sudo_next(machine.user, words),
                 )
             return Malformed(
                 "the machine's answer can't be read",
@@ -163,6 +163,27 @@ class LinuxHosts:
             if self._agent is None:
                 self._agent = Agent(home)
             return self._agent
+
+
+SUDO = {
+    "must have a tty": "write in /etc/sudoers.d there: Defaults:{user} !requiretty",
+    "incorrect password": "check sudo_password: sudo does not accept it",
+    "Sorry, try again": "check sudo_password: sudo does not accept it",
+    "no password was provided": "check sudo_password: sudo does not accept it",
+    "password is required": "give sudo_password, or allow it without one in /etc/sudoers.d there: NOPASSWD",
+    "not in the sudoers file": "give the account the right in /etc/sudoers.d there: {user} ALL=(ALL) ALL",
+    "may not run sudo": "give the account the right in /etc/sudoers.d there: {user} ALL=(ALL) ALL",
+    "not allowed to execute": "allow all commands in /etc/sudoers.d there, as bfinfra runs /bin/sh as root",
+}
+"""sudo's words → what to do; the first that fits."""
+
+
+def _sudo_next(user: str, words: str) -> str:
+    """What to do after sudo refused."""
+    return next(
+        (step for word, step in SUDO.items() if word in words),
+        "give sudo_password, or allow it in /etc/sudoers.d there",
+    ).format(user=user)
 
 
 def _as_root(machine: LinuxMachine, script: bytes) -> tuple[str, bytes]:
