@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from bfinfra.backends.vcenter.places import Inventory, Lookup, Thing, lookup
+from bfinfra.backends.vcenter.places import Found, Inventory, Lookup, Thing, lookup
 from bfinfra.backends.vcenter.vm import Brief, Disk, Vm
 from bfinfra.model.records import dataclass
 
@@ -71,6 +71,18 @@ def named(texts: Iterable[str], briefs: Iterable[Brief], inventory: Inventory) -
         and (brief.folder in homes or not inventory.folders)
     ]
     return {text: lookup(here, text) for text in wanted}
+
+
+def detailed(meant: Mapping[str, Lookup[Thing]], machines: Iterable[Vm]) -> Mapping[str, Lookup[Vm]]:
+    """The same, with the VMs in detail. One that was deleted meanwhile is left out."""
+    read = {machine.moid: machine for machine in machines}
+    found: dict[str, Lookup[Vm]] = {}
+    for text, each in meant.items():
+        if not isinstance(each, Found):
+            found[text] = each
+        elif each.thing.moid in read:
+            found[text] = Found(read[each.thing.moid])
+    return found
 
 
 def as_thing(brief: Brief, inventory: Inventory) -> Thing:

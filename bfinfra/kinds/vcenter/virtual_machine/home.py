@@ -26,10 +26,15 @@ def folder_of(spec: Spec, inventory: Inventory) -> str:
     return folder.moid if folder else ""
 
 
-def namesakes(name: str, spec: Spec, briefs: Iterable[Brief], inventory: Inventory) -> list[str]:
-    """The paths of VMs of its name in other folders."""
-    home = folder_of(spec, inventory)
-    return sorted(as_thing(b, inventory).where for b in briefs if b.name == name and b.folder != home)
+def namesakes(
+    specs: Mapping[str, Spec], briefs: Iterable[Brief], inventory: Inventory
+) -> Mapping[str, Sequence[str]]:
+    """Machine → the paths of VMs of its name in other folders, if there are any."""
+    found: dict[str, list[str]] = {}
+    for brief in briefs:
+        if (spec := specs.get(brief.name)) and brief.folder != folder_of(spec, inventory):
+            found.setdefault(brief.name, []).append(as_thing(brief, inventory).where)
+    return {name: sorted(paths) for name, paths in found.items()}
 
 
 def elsewhere(found: Mapping[str, Sequence[str]]) -> Iterator[Conflict]:

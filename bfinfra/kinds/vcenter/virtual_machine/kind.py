@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bfinfra.backends.vcenter.library_items import OVF, Declared, Item
-from bfinfra.backends.vcenter.places import Found, Inventory, Lookup, only
+from bfinfra.backends.vcenter.places import Found, Inventory, only
 from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Vm
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.vcenter.base import datastores
 from bfinfra.kinds.vcenter.base.machine_notes import IMPORTING, MARK, MARKS, OF_ALL, SECRETS
-from bfinfra.kinds.vcenter.base.machine_places import named, places_of
+from bfinfra.kinds.vcenter.base.machine_places import detailed, named, places_of
 from bfinfra.kinds.vcenter.base.secret_properties import SecretProperty, digested, revealed
 from bfinfra.kinds.vcenter.virtual_machine.checks import CHECKS
 from bfinfra.kinds.vcenter.virtual_machine.decide import decide
@@ -112,13 +112,6 @@ class VirtualMachine(kind.Kind[Spec, State]):
                 state, name = _state(machine), mine[machine.moid]
                 if name not in states or (state.mark is not None and states[name].mark is None):
                     states[name] = state
-        read = {machine.moid: machine for machine in machines}
-        templates: dict[str, Lookup[Vm]] = {}
-        for text, source in sources.items():
-            if not isinstance(source, Found):
-                templates[text] = source
-            elif source.thing.moid in read:  # else it was deleted meanwhile
-                templates[text] = Found(read[source.thing.moid])
         items = self._items(specs, states)
         declared = {
             which: self._declared(item, inventory, spec)
@@ -136,17 +129,13 @@ class VirtualMachine(kind.Kind[Spec, State]):
             states,
             VirtualMachineFacts(
                 inventory,
-                templates,
+                detailed(sources, machines),
                 items,
                 {name: texts for name, (texts, _) in guests.items()},
                 declared,
                 secrets,
                 away,
-                {
-                    name: found
-                    for name, spec in specs.items()
-                    if name not in states and (found := namesakes(name, spec, briefs, inventory))
-                },
+                namesakes({name: specs[name] for name in specs.keys() - states.keys()}, briefs, inventory),
             ),
         )
 
