@@ -11,6 +11,14 @@ ROOT = Path(__file__).parents[1] / "bfinfra"
 WRITERS = {"model/files.py": "the one place"}
 ELSEWHERE = {
     ("model/private.py", "os.open"): "a journal is appended to, a lock is held",
+    (
+        "engine/journal.py",
+        "os.open",
+    ): "an empty file whose age says which sandbox it is; made once or not at all",
+    (
+        "engine/journal.py",
+        "rename",
+    ): "the files of an earlier release, from a folder of its own into one below it",
     ("cli/pipes.py", "os.open"): "the null device",
     ("cli/pipes.py", "os.fdopen"): "the null device",
     ("backends/ansible/folder.py", "os.mkfifo"): "a pipe, so that a secret is in no file",

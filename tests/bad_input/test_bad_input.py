@@ -7,6 +7,7 @@ import tarfile
 import pytest
 from bad_input.desk import CLUSTER, HEAD, HOST, NAMESPACE, SERVER, Desk, but
 
+import bfinfra
 from bfinfra import kinds as registry
 from bfinfra.engine import journal
 from bfinfra.engine.graph import sort
@@ -171,15 +172,19 @@ def test_an_ova_that_was_damaged_later_never_costs_the_existing_server(desk: Des
         ),
         (
             ("network: VM Network", "network: VM Netwrk"),
-            (":17:28: error", "has no network VM Netwrk", "did you mean VM Network?"),
+            (":17:28: error", "there is no network VM Netwrk on esx1.small.test", "did you mean VM Network?"),
         ),
         (
             ("    gpus: 1\n", "    gpus: 1\n    datastore: locl\n"),
-            (":16:16: error", "reaches no datastore locl", "did you mean local?"),
+            (
+                ":16:16: error",
+                "there is no datastore locl that esx1.small.test reaches",
+                "did you mean local?",
+            ),
         ),
         (
             ("    gpus: 1\n", "    gpus: 1\n    datastore: shared\n"),
-            ("reaches no datastore shared", "there are: local"),
+            ("there is no datastore shared that esx1.small.test reaches", "there are: local"),
         ),
         (
             ("    gpus: 1\n", "    gpus: 1\n    folder: gpu/x\n"),
@@ -243,7 +248,9 @@ def test_a_link_under_a_token_s_own_name_is_not_followed(desk: Desk):
 
 
 def test_a_second_apply_says_who_runs_the_first(desk: Desk):
-    with journal.lock("example"):
+    site = desk.folder / "site.yaml"
+    site.write_text(HEAD + NAMESPACE)
+    with journal.lock(journal.scope(bfinfra.load(site, sandbox=desk.sandbox))):
         desk.refuses(
             HEAD + NAMESPACE,
             "/lock: error: another apply of example runs on this machine",

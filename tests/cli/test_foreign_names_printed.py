@@ -55,6 +55,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "get": ("site.yaml",),
     "state list": ("site.yaml",),
     "state show": (f"resource_pool/{NAME}", "site.yaml"),
+    "state forget": (f"resource_pool/{NAME}", "site.yaml"),
     "drift": ("site.yaml",),
     "watch": ("site.yaml", "--once-settled"),
     "trust": ("site.yaml",),

@@ -32,7 +32,11 @@ def test_notes_are_found_by_how_they_begin(vcenter: VCenterSide) -> None:
     client.hosts.drop_attribute(moid, f"{PREFIX}x")
 
 
-@call("host_settings.setups", case="what each host says of its build, its model and its cards")
+@call(
+    "host_settings.setups",
+    "host_settings.connections",
+    case="what each host says of its build, its model and its cards, and that it is connected",
+)
 def test_how_a_host_is_set_up(vcenter: VCenterSide) -> None:
     client = vcenter.open()
     moid = host(vcenter, client)
@@ -40,6 +44,7 @@ def test_how_a_host_is_set_up(vcenter: VCenterSide) -> None:
     assert found.build
     assert found.model
     assert found.firmware
+    assert client.host_settings.connections([moid]) == {moid: "connected"}
     assert {"0000:17:00.0 10de:1db6", "0000:28:00.0 10de:1db6"} <= found.cards
 
 

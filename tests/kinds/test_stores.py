@@ -11,6 +11,7 @@ from kinds.servers import GIB
 from kinds.virtual_machine import test_virtual_machine
 
 import bfinfra
+from bfinfra.backends.vcenter.places import Found
 from bfinfra.backends.vcenter.vm import Disk
 from bfinfra.kinds.vcenter.bitfusion_server.kind import BitfusionServer
 from bfinfra.kinds.vcenter.bitfusion_server.state import BitfusionServerFacts
@@ -50,7 +51,7 @@ def of_servers(specs, states=None, **store):
 def of_machines(specs, states=None, template=(), **store):
     keys = {Key("virtual_machine", name): each for name, each in specs.items()}
     facts = VirtualMachineFacts(
-        holding(**store), {"centos-7.6": replace(test_virtual_machine.TEMPLATE, disks=template)}
+        holding(**store), {"centos-7.6": Found(replace(test_virtual_machine.TEMPLATE, disks=template))}
     )
     return short(
         VirtualMachine.conflicts(

@@ -55,7 +55,7 @@ class HostSettings:
     def connections(self, moids: Iterable[str]) -> dict[str, str]:
         """Host → its connection, in vSphere's words."""
         path = "runtime.connectionState"
-        return dict(self._hosts(moids, [path], lambda row: (row.moid, row[path] or "disconnected")))
+        return dict(self._hosts(moids, [path], lambda row: (row.moid, str(row[path] or "disconnected"))))
 
     def options(self, moids: Iterable[str], keys: Iterable[str]) -> dict[str, dict[str, Value]]:
         """Host → key → value of advanced options, without those that the host doesn't have."""

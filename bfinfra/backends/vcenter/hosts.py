@@ -243,7 +243,7 @@ def _detail(row: Row) -> HostDetail:
         moid=row.moid,
         name=str(row["name"]),
         cluster=refs.moid(row["parent"]),
-        connection=row["runtime.connectionState"] or "disconnected",
+        connection=str(row["runtime.connectionState"] or "disconnected"),
         maintenance=bool(row["runtime.inMaintenanceMode"]),
         boot=_time(row["runtime.bootTime"]),
         devices=_devices(row["hardware.pciDevice"], row["config.pciPassthruInfo"]),

@@ -327,7 +327,7 @@ def _machine(row: Row, keys: Iterable[str], hardware: devices.Devices | None = N
         datastores=frozenset(refs.moid(d) for d in row["datastore"] or ()),
         host=refs.moid(row["runtime.host"]),
         on=row["runtime.powerState"] == "poweredOn",
-        connection=row["runtime.connectionState"] or CONNECTED,
+        connection=str(row["runtime.connectionState"] or CONNECTED),
         instance_uuid=row["config.instanceUuid"] or "",
         cpus=row["config.hardware.numCPU"] or 0,
         memory=(row["config.hardware.memoryMB"] or 0) << 20,

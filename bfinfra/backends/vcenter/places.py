@@ -222,7 +222,7 @@ class Inventory:
         found = [f for f in below if f.path == full or (text and f.where == text)]
         if len(found) == 1:
             return Found(found[0])
-        known = tuple(f.path.removeprefix(ROOT).strip("/") for f in below)
+        known = tuple(f.path.removeprefix(f"{ROOT}/") for f in below if f.path != ROOT)
         return Several(tuple(sorted(f.where for f in found))) if found else Nowhere(known)
 
     def home(self, folder: str) -> str:

@@ -101,15 +101,14 @@ class VmClasses:
         stay, and are sent as they are, as a call without a reservation removes it. Existing VMs keep what
         they have.
         """
-        path = f"{VM_CLASSES}/{quote(name)}"
-        now = self._rest.get(path)
+        now = self._rest.get(f"{VM_CLASSES}/{quote(name)}")
         told = (*SETTABLE, "config_spec" if self.specified else "devices")
         kept = {each: now[each] for each in told if now.get(each) is not None}
         given = self._body(wanted, writes)
         sorts = {sort for sort in class_devices.SORTS if writes(sort)}
         if sorts:
             given |= self._devices(wanted, sorts, components or {}, now)
-        self._rest.patch(path, {**kept, **given, "description": wanted.description})
+        self._rest.patch(f"{VM_CLASSES}/{quote(name)}", {**kept, **given, "description": wanted.description})
 
     def delete(self, name: str) -> None:
         """Delete a class. One that is already gone is fine. Refused while a namespace offers it."""

@@ -156,7 +156,6 @@ class BitfusionVM(kind.Kind[Spec, State]):
     document = Document.CONSOLIDATED
     followed = True
     managed = False
-    alone = True
     deadline = 1800
     undescribed = "VMware doesn't publish which options the Bitfusion plug-in sets, and a VM doesn't tell"
     step_types = (Stop, StopFirst, Set, SetFirst, Start, PutBack)

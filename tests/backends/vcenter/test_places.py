@@ -105,7 +105,7 @@ def test_a_folder_is_looked_for_below_the_root_for_machines_of_its_datacenter() 
     assert only(inventory.folder("", "DC0")) == folders[0]
     assert only(inventory.folder("/DC0/vm/gpu")) == folders[1]
     assert inventory.folder("gpu") == Several(("/DC0/vm/gpu", "/DC1/vm/gpu"))
-    assert inventory.folder("cpu", "DC0") == Nowhere(("", "gpu"))
+    assert inventory.folder("cpu", "DC0") == Nowhere(("gpu",))
 
 
 def row(sort: type, moid: str, name: str, parent: Row | None = None, **more: object) -> Row:

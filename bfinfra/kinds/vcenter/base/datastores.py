@@ -30,7 +30,8 @@ def store_of(disk: Disk, machine: Vm, inventory: Inventory) -> Datastore | None:
     if not disk.file.startswith("["):
         return None
     name = disk.file[1:].partition("]")[0]
-    return next((s for s in inventory.datastores if s.name == name and s.moid in machine.datastores), None)
+    named = [each for each in inventory.datastores if each.name == name]
+    return next((each for each in named if each.moid in machine.datastores or len(named) == 1), None)
 
 
 def conflicts(claims: Iterable[Claim], *, freed: bool) -> Iterator[Conflict]:

@@ -30,5 +30,5 @@ def the(found: Lookup[T], what: str, text: str, field: str, around: str = "") ->
                 f"there is no {what} {text}{around and f' {around}'}",
                 field=field,
                 why="" if around else "vCenter doesn't know it",
-                next=nearest(text, known),
+                next=nearest(text, known) or "make it first",
             )
