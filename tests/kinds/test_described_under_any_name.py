@@ -44,6 +44,8 @@ HIDDEN = {
     "bidirectional marks": "\u202e}1.0.5.01 :sserdda{ :h\u2066",
 }
 """What no name of a site can have."""
+NAMED = [kind for kind in describable() if groups()[kind] != "supervisor"]
+"""Kinds whose objects can have such names; a supervisor's API server refuses them."""
 
 
 @pytest.fixture
@@ -109,7 +111,17 @@ def holds_only(found: Initial, path: Path, running: Running) -> None:
 def own(kind: str, new: dict[str, str]) -> list[Key]:
     """The example's resources that are objects with a name, by their new names."""
     names = yaml.load(EXAMPLES[kind].read_text(), yaml.BaseLoader)[kind]
-    return [Key(kind, new[name]) for name in names if name in new]
+    sent = str if kind in OF_REST else in_xml
+    return [Key(kind, sent(new[name])) for name in names if name in new]
+
+
+OF_REST = ("content_library", "vm_class")
+"""Kinds whose names come as JSON."""
+
+
+def in_xml(name: str) -> str:
+    """A name as it comes out of XML, which knows one line break (XML 1.0, 2.11)."""
+    return name.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def imports(key: Key, folder: Path, running: Running) -> None:
@@ -125,7 +137,7 @@ def imports(key: Key, folder: Path, running: Running) -> None:
 
 
 @pytest.mark.thorough("virtual_machine")
-@pytest.mark.parametrize("kind", describable())
+@pytest.mark.parametrize("kind", NAMED)
 def test_names_of_visible_characters_are_kept_as_they_are(
     kind: str, existing: Running, tmp_path: Path
 ) -> None:
@@ -142,7 +154,7 @@ def test_names_of_visible_characters_are_kept_as_they_are(
 
 @pytest.mark.thorough("virtual_machine-line breaks")
 @pytest.mark.parametrize("more", HIDDEN)
-@pytest.mark.parametrize("kind", describable())
+@pytest.mark.parametrize("kind", NAMED)
 def test_names_that_no_site_can_have_are_left_out_and_shown(
     kind: str, more: str, existing: Running, tmp_path: Path
 ) -> None:

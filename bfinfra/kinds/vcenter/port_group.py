@@ -156,6 +156,7 @@ class PortGroupKind(kind.Kind[Spec, State]):
             return () if state is None else (Delete(name=name, moid=state.group.moid),)
         mark = context.mark.committed(spec.applied())
         if state is None:
+            _refuse_namesake(name, spec, context)
             plan = GroupPlan(name, below("", mark), spec.vlan, spec.ports)
             return (
                 Create(
@@ -217,6 +218,29 @@ def _switch(spec: Spec, context: PlanContext) -> str | Unknown:
         known = need.get("switch")
         return known if isinstance(known, Unknown) else str(known.moid)
     return the(facts.switch(spec.switch), "distributed switch", spec.switch, "switch").moid
+
+
+def _refuse_namesake(name: str, spec: Spec, context: PlanContext) -> None:
+    """Raises Refusal if another switch of its folder has a port group of that name: a folder has one."""
+    facts: Networks = context.facts
+    homes = {switch.moid: switch.where.rpartition("/")[0] for switch in facts.switches}
+    at = only(facts.switch(spec.switch))
+    other = next(
+        (
+            switch
+            for group in facts.groups
+            for switch in facts.switches
+            if at and group.name == name and switch.moid == group.switch != at.moid
+            if homes[switch.moid] == homes[at.moid]
+        ),
+        None,
+    )
+    if other is not None:
+        raise Refusal(
+            f"the switch {other.name} has a port group {name}",
+            why=f"a folder has one of a name, and both switches are in {homes[other.moid]}",
+            next="give it another name",
+        )
 
 
 def _is_on(group: PortGroup, spec: Spec, found: Networks) -> bool:

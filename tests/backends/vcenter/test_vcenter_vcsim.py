@@ -130,7 +130,7 @@ def test_an_object_that_is_gone_is_missing(vcenter):
 
 def test_a_host_keeps_notes_in_custom_attributes(vcenter, place):
     moid = place[1].moid
-    other = place[0].host("DC0_C0_H1").moid
+    other = only(place[0].host("DC0_C0_H1")).moid
     vcenter.hosts.set_attribute(moid, "bfinfra.test", "one")
     vcenter.hosts.set_attribute(moid, "bfinfra.test", "two")
     vcenter.hosts.set_attribute(other, "bfinfra.test", "three")
@@ -215,7 +215,7 @@ def test_a_reconfiguration_is_one_task(vcenter, place, card):
     moid = vcenter.imports.run(wanted(place, "bf-2", card), lambda *_: None)
     before = vcenter.machines.read([moid], [MARK])[0]
     writes = vcenter.transport.tally.writes
-    network = place[0].network("VM Network").moid
+    network = only(place[0].network("VM Network")).moid
     vcenter.machines.reconfigure(
         moid,
         Hardware(

@@ -175,15 +175,32 @@ def test_a_port_group_with_a_machine_on_it_is_named_before_it_goes(sandbox):
     assert held["port_group/high-speed"] == ("VM theirs is on it",)
 
 
+def test_a_name_that_another_switch_of_the_folder_has_is_refused_and_one_of_another_folder_is_not():
+    def facts(folder: str) -> Networks:
+        switches = (
+            Switch("dvs-1", "roce", "u1", "n", "", 1500, "8.0.3", (), {}, where="/dc/network/roce"),
+            Switch("dvs-2", "theirs", "u2", "n", "", 1500, "8.0.3", (), {}, where=f"{folder}/theirs"),
+        )
+        group = PortGroup("dvportgroup-1", "vlan-20", "k", "dvs-2", "", 20, 8, uplink=False)
+        return Networks(switches, (group,))
+
+    spec = port_group.Spec(switch="roce")
+    with pytest.raises(Refusal, match=r"the switch theirs has a port group vlan-20.*give it another name"):
+        PortGroupKind.steps("vlan-20", spec, None, context(facts("/dc/network")))
+    (step,) = PortGroupKind.steps("vlan-20", spec, None, context(facts("/dc/network/abroad")))
+    assert step.moid == "dvs-1"
+
+
 def there(sandbox: Running, name: str) -> bool:
     with administrator(sandbox) as si:
         return si.content.searchIndex.FindByInventoryPath(f"/dc/network/{name}") is not None
 
 
 def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
-    if not there(sandbox, "theirs-too"):
-        switch(sandbox, "theirs-too")
-    port_group_on(sandbox, name, "theirs-too")
+    home = "roce" if there(sandbox, "roce") else "theirs-too"
+    if not there(sandbox, home):
+        switch(sandbox, home)
+    port_group_on(sandbox, name, home)
     return network(sandbox, name)
 
 
