@@ -120,7 +120,8 @@ def strike_at(
     destroy: bool = False,
 ) -> None:
     before = sandbox.tally()["written"]
-    code = kill_at(place.site, sandbox, nth, when, effort.folder / "killed", destroy=destroy)
+    state = effort.folder / "state"  # of this machine: another one would miss what that run deleted
+    code = kill_at(place.site, sandbox, nth, when, state, destroy=destroy)
     if code == 0 and sandbox.tally()["written"] - before < nth:
         count.add("had ended before", 1)
     else:
