@@ -116,8 +116,9 @@ class Desk:
         return made
 
     def lock(self, machine: str = "a") -> Path:
-        """The lock's file."""
-        return next(iter((self.state(machine) / "bfinfra").glob("**/lock")), self.state(machine) / "none")
+        """The lock's file: the newest, as a sandbox that was reset is another one."""
+        locks = (self.state(machine) / "bfinfra").glob("**/lock")
+        return max(locks, key=lambda each: each.stat().st_mtime_ns, default=self.state(machine) / "none")
 
     def journal(self, machine: str = "a") -> list[dict[str, Any]]:
         """The journal's lines."""
