@@ -61,7 +61,7 @@ def check_context(site: Site, context: RunContext) -> Iterator[CheckContext]:
             backends.clusters,
             backends.images,
             backends.vcenter,
-            journal.folder(site.name),
+            journal.folder(journal.scope(site)),
             linux=lambda: backends.hosts,
             lost=lambda: lost_of(site, context),
         )

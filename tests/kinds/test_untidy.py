@@ -120,6 +120,8 @@ def test_a_life_among_twins_touches_none_of_them(kind: str, sandbox: Running, tm
     given = yaml.load(EXAMPLES[kind].read_text(), yaml.BaseLoader)
     for each in given.get("virtual_machine", {}).values():
         each["template"] = "/dc/vm/centos-7.6"
+    for each in (*given.get("virtual_machine", {}).values(), *given.get("resource_pool", {}).values()):
+        each["cluster"] = "host/farm"
     site = written(tmp_path / "site.yaml", given)
     with administrator(sandbox) as si:
         of_others(si, given)

@@ -292,7 +292,8 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
                 name=name, cluster=spec.cluster, into=into, cpu=cpu, memory=memory, mark=mark, changes=changes
             )
             return (made,)
-        if state.cluster != spec.cluster:
+        home = only(context.facts.inventory.cluster(spec.cluster))
+        if home is not None and home.moid != state.pool.owner:
             raise Refusal(
                 f"the resource pool is on the cluster {state.cluster}",
                 field="cluster",

@@ -48,8 +48,7 @@ def _made(key: Key, spec: Spec, ova: object, store: Datastore, *, started: bool)
 def _chosen(spec: Spec, host: object, inventory: Inventory) -> Datastore | None:
     """The datastore that the site names, or the only one of the host; None if neither is known."""
     if spec.datastore:
-        found = inventory.datastore(spec.datastore)
-        return only(found)
+        return only(inventory.datastore(spec.datastore))
     detail = getattr(host, "detail", None)
     reached = (
         [each for each in inventory.datastores if each.moid in detail.datastores and each.accessible]
