@@ -63,7 +63,7 @@ def test_an_existing_server_moves_to_a_new_port_group_and_back(site, sandbox):
 def test_a_destroy_that_was_killed_goes_on_in_the_same_order(nth, site, sandbox, tmp_path):
     before = world(sandbox)
     assert made(apply(site, sandbox))
-    assert kill_at(site, sandbox, nth, "after", tmp_path / "killed", destroy=True) == KILLED
+    assert kill_at(site, sandbox, nth, "after", tmp_path / "state", destroy=True) == KILLED
     gone = apply(site, sandbox, destroy=True)
     assert made(gone), endings(gone)
     assert world(sandbox) == before, difference(world(sandbox), before)
