@@ -163,12 +163,12 @@ def _among(words: list[bytes], machine: Root) -> list[Path]:
 @pytest.mark.parametrize("role", CASES, ids=" ".join)
 def test_every_value_in_every_variable_of_a_role_arrives_and_none_runs(
     role: tuple[str, str, str],
-    version: str,
     tmp_path: Path,
     canary: Path,
     home: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """On the version of the lock; the others have a machine for each value, below."""
     played(role, short(canary), tmp_path, home, monkeypatch)
 
 
