@@ -50,7 +50,7 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
     if saved:
         saved.check_site(site)
     adopt = frozenset(site.resources) if adopt_all else adopt
-    desired = DesiredState.of(site, destroy=destroy, adopt=adopt)
+    desired = DesiredState.of(site, destroy=destroy, adopt=adopt, marking=bool(adopt))
     scope, began = journal.scope(site), time.monotonic()
     with (
         journal.lock(scope),

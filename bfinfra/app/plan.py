@@ -37,7 +37,7 @@ def plan(  # noqa: PLR0913 - each is a switch of the command line
 
     wiring.known_kinds(targets)
     adopt = frozenset(site.resources) if adopt_all else adopt
-    desired = DesiredState.of(site, destroy=destroy, adopt=adopt)
+    desired = DesiredState.of(site, destroy=destroy, adopt=adopt, marking=adopt_only or adopt_all)
     with wiring.bound_kinds(site, context, desired.wanted, read_only=True, targets=targets) as bound:
         rotated = bind_rotation(site, rotation, bound) if rotation else frozenset()
         observed = wiring.observe(bound, desired.wanted, context)
@@ -81,7 +81,4 @@ def narrowed(  # noqa: PLR0913 - what a rotation or an adoption goes by
         return found
     if adopt and not adopt_all:
         return target.adopting(found, only, site, observed, kinds)
-    unmarked = {
-        key for key, state in observed.states.items() if state.mark is None and kinds[key.kind].managed
-    }
-    return target.only(found, only & unmarked if adopt_all else only, CLUSTERS)
+    return target.only(found, target.unmarked(found, observed, kinds) if adopt_all else only, CLUSTERS)

@@ -13,7 +13,7 @@ from bfinfra.engine.observe import Kinds, ObservedState
 from bfinfra.engine.provider_errors import provider_errors
 from bfinfra.formats.shell import word
 from bfinfra.model.awaited import Awaited
-from bfinfra.model.compare import differences
+from bfinfra.model.compare import adopting, differences
 from bfinfra.model.conflict import Conflict
 from bfinfra.model.errors import Malformed, Place, Problem, Refusal, Warned
 from bfinfra.model.kind import Source
@@ -30,18 +30,21 @@ from bfinfra.model.step import Disruption, Step
 
 @dataclass(frozen=True)
 class DesiredState:
-    """The target of an apply: the site's name, its resources ({}: destroy), and which of them it
-    may adopt.
+    """The target of an apply: the site's name, its resources ({}: destroy), and which of them count as
+    adopted. `marking`: those get their marks, and nothing else.
     """
 
     site: str
     wanted: Specs
     adopt: frozenset[Key] = field(default_factory=frozenset)
+    marking: bool = False
 
     @classmethod
-    def of(cls, site: Site, *, destroy: bool = False, adopt: frozenset[Key] = frozenset()) -> DesiredState:
+    def of(
+        cls, site: Site, *, destroy: bool = False, adopt: frozenset[Key] = frozenset(), marking: bool = False
+    ) -> DesiredState:
         """The site as written, or without its resources to destroy it."""
-        return cls(site.name, {} if destroy else site.resources, adopt)
+        return cls(site.name, {} if destroy else site.resources, adopt, marking)
 
 
 def make(
@@ -165,15 +168,24 @@ def decide(
     `everything`: the result of `known`, for many decisions on an unchanged state.
     """
     kind, spec, state = kinds[key.kind], desired.wanted.get(key), observed.states.get(key)
-    if key in desired.adopt and state is not None and state.mark is None:
-        state = replace(state, mark=Mark(desired.site, str(key)).pending)
+    if key in desired.adopt and state is not None:
+        state = _adopted(key, state, desired)
     if kind.managed and state is not None:
         _check_owner(key, spec, state, desired)
+    if desired.marking and not (state and adopting(state.mark)):
+        return ()
     context = (everything or known(desired, observed)).context(key, spec)
     with provider_errors(str(key)):
         steps = tuple(kind.steps(key.name, spec, state, context))
     _check_protected(spec, state, steps)
     return steps
+
+
+def _adopted(key: Key, state: State, desired: DesiredState) -> State:
+    """The state with the mark that it gets; as it is where the object has a whole one."""
+    mark = Mark(desired.site, str(key), adopting=desired.marking)
+    begun = state.mark is not None and state.mark.owner == mark.owner and state.mark.applied is None
+    return replace(state, mark=mark) if state.mark is None or begun else state
 
 
 def located(site: Site, key: Key, refusal: Refusal) -> list[Problem]:

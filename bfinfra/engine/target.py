@@ -8,6 +8,7 @@ from dataclasses import replace
 from bfinfra.engine import graph
 from bfinfra.engine.graph import closure
 from bfinfra.engine.observe import Kinds, ObservedState
+from bfinfra.model.compare import UNFINISHED
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.order import Before, Specs
 from bfinfra.model.partial import Partial
@@ -72,6 +73,18 @@ def only(found: Plan, keys: frozenset[Key], places: Collection[str] = ()) -> Pla
     return replace(found, items=items, problems=problems, unreadable=unreadable, stale={}, warnings=())
 
 
+def unmarked(found: Plan, observed: ObservedState, kinds: Kinds) -> frozenset[Key]:
+    """What an adoption of all takes: objects without a mark, and settings that are as the site says. Settings
+    that differ are nobody's yet: an apply sets them.
+    """
+    differ = {item.key for item in found.items if any(each.field != UNFINISHED for each in item.changes)}
+    return frozenset(
+        key
+        for key, state in observed.states.items()
+        if state.mark is None and (kinds[key.kind].managed or key not in differ)
+    )
+
+
 def adopting(found: Plan, keys: frozenset[Key], site: Site, observed: ObservedState, kinds: Kinds) -> Plan:
     """The plan limited to what is adopted."""
     limited = only(found, keys)
@@ -91,7 +104,7 @@ def _nothing(key: Key, site: Site, observed: ObservedState, kinds: Kinds) -> Pro
         near = nearest(str(key), map(str, site.resources))
         return Problem(
             f"the site has no {key}",
-            why="an adopted object is changed to what the site says",
+            why="an adoption marks the object of one of the site's resources",
             next=near or "add it to the site",
         )
     if not kinds[key.kind].managed:

@@ -59,12 +59,20 @@ def differences(
     return tuple(found)
 
 
+def adopting(mark: Mark | None) -> bool:
+    """Return whether the object gets this mark now, and nothing else."""
+    return mark is not None and mark.adopting
+
+
 def drift(
     spec: Spec, mark: Mark | None, now: Mapping[str, object], wanted: Mapping[str, object]
 ) -> tuple[Change, ...]:
     """The differences in the fields that the file says, or said when it was last applied: such a field goes
-    back to its default. Fields of a part count one by one, a list or map counts as a whole.
+    back to its default. Fields of a part count one by one, a list or map counts as a whole. None while the
+    object is adopted: it gets its mark, and nothing else.
     """
+    if adopting(mark):
+        return ()
     said = frozenset(_said(spec, (mark.applied if mark else None) or {}))
     return tuple(each for each in differences(now, wanted) if any(_within(each.field, name) for name in said))
 

@@ -33,13 +33,14 @@ class Mark:
     the work is unfinished.
 
     `id`: what the object has and no copy of it has: a VM's instance UUID, an object's path. "" if none was
-    noted.
+    noted. `adopting`: the object has no mark yet, and gets one and nothing else; never written.
     """
 
     site: str
     address: str
     applied: Mapping[str, Any] | None = field(default=None)
     id: str = ""
+    adopting: bool = False
 
     @property
     def owner(self) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.toys import IMPATIENT, BoxSpec, ToyWorld, applied, lines, site
+from engine.toys import IMPATIENT, Box, BoxSpec, ToyWorld, applied, lines, site
 
 from bfinfra.app.plan import narrowed
 from bfinfra.engine.observe import survey
@@ -26,6 +26,25 @@ def test_all_is_the_unmarked_and_reverts_no_drift_of_what_is_managed():
     found = make(TWO, desired, observed, kinds)
     assert len(found.pending) == 2
     adopted = narrowed(found, BOTH, BOTH, TWO, observed, kinds, adopt_all=True)
+    assert lines(adopted) == ["update box/b: change b"]
+
+
+class Setting(Box):
+    """What exists anyway, such as a host."""
+
+    managed = False
+
+
+def test_all_takes_the_settings_that_are_as_the_site_says_and_leaves_the_others_to_an_apply():
+    world = ToyWorld()
+    applied(world, TWO)
+    for name in "ab":
+        world.things["box", name] = replace(world.things["box", name], mark=None)
+    world.things["box", "a"] = replace(world.things["box", "a"], fields={"size": 5})
+    desired = DesiredState.of(TWO, adopt=BOTH, marking=True)
+    kinds = {"box": Setting(world)}
+    observed = survey(kinds, desired.wanted, IMPATIENT)
+    adopted = narrowed(make(TWO, desired, observed, kinds), BOTH, BOTH, TWO, observed, kinds, adopt_all=True)
     assert lines(adopted) == ["update box/b: change b"]
 
 

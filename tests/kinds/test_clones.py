@@ -16,6 +16,7 @@ from pyVim.task import WaitForTask
 from pyVmomi import vim
 from rights.given import administrator
 
+from bfinfra.kinds.vcenter.base.machine_notes import MARK
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.sandbox import Running
@@ -83,6 +84,12 @@ def look(vm: Any) -> tuple[Any, ...]:
     )
 
 
+def unmarked(seen: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same without mark and version."""
+    name, uuid, _, power, options, devices = seen
+    return name, uuid, power, {key: value for key, value in options.items() if key != MARK}, devices
+
+
 @pytest.fixture
 def machines(sandbox: Running) -> Iterator[Machines]:
     assert made(apply(EXAMPLE, sandbox))
@@ -148,6 +155,8 @@ def test_where_the_original_is_gone_the_plan_says_of_what_it_is_a_copy_and_it_ma
     outcome = apply(EXAMPLE, sandbox, adopt=frozenset({SERVER}))
     assert made(outcome), endings(outcome)
     assert Mark.decode(machines.mark(name)).id == copy.config.instanceUuid
+    assert unmarked(look(copy)) == unmarked(before)
+    assert made(apply(EXAMPLE, sandbox))
     assert plan(EXAMPLE, sandbox).pending == ()
     assert made(apply(EXAMPLE, sandbox, destroy=True))
     assert machines.named(name) is None

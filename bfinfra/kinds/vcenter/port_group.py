@@ -179,7 +179,7 @@ class PortGroupKind(kind.Kind[Spec, State]):
             name,
             below(above(state.group.description), mark),
             spec.vlan if compare.touches(found, "vlan") else None,
-            _ports(spec, state) if compare.touches(found, "ports") else None,
+            _ports(spec, state) if compare.touches(found, "ports") else state.group.ports,
         )
         return (Reconfigure(name=name, moid=state.group.moid, plan=plan, changes=found),) if found else ()
 

@@ -5,6 +5,7 @@ delete.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from bfinfra.kinds.vcenter.bitfusion_server import groups
 from bfinfra.kinds.vcenter.bitfusion_server.differ import Difference, between, misplaced
@@ -61,7 +62,7 @@ def _steps(name: str, spec: Spec | None, state: State | None, context: PlanConte
     if state is None:
         return _create(name, spec, None, context)
     target = resolve(name, spec, state, context, anew=False)
-    if wrong := misplaced(state, target, spec):
+    if not compare.adopting(state.mark) and (wrong := misplaced(state, target, spec)):
         first = Replace(name=name, moid=state.machine.moid, changes=compare.changes(spec, state.mark, wrong))
         try:
             return first, *_create(name, spec, state, context)
@@ -107,6 +108,11 @@ def _derived(spec: Spec, target: Target) -> tuple[Change, ...]:
 
 def _update(name: str, spec: Spec, state: State, target: Target, context: PlanContext) -> Sequence[Step]:
     machine = state.machine
+    mark = context.mark.on(machine.instance_uuid).committed(spec.applied()).encode()
+    changes = compare.changes(spec, state.mark)
+    commit = Commit(name=name, moid=machine.moid, mark=mark, release=target.release, changes=changes)
+    if compare.adopting(state.mark):
+        return (commit,)
     difference = between(name, spec, state, target, context.facts)
     moves = _moves(spec, state, target, context.facts)
     power = () if machine.on else (Change("power", "off", "on"),)
@@ -124,10 +130,7 @@ def _update(name: str, spec: Spec, state: State, target: Target, context: PlanCo
     if not machine.on or (difference.off and machine.on):
         steps.append(PowerOn(name=name, moid=machine.moid, changes=found))
     if state.mark is None or state.mark.applied != spec.applied():
-        committed = context.mark.on(machine.instance_uuid).committed(spec.applied()).encode()
-        steps.append(
-            Commit(name=name, moid=machine.moid, mark=committed, release=target.release, changes=found)
-        )
+        steps.append(replace(commit, changes=found))
     return steps
 
 

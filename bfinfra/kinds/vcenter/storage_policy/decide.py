@@ -62,7 +62,8 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
             *_tag(spec.tag, state, context, found),
             Create(name=name, policy=policy, nowhere=nowhere, changes=found),
         )
-    changed = compare.changes(spec, state.mark, differences(_view(now), _view(policy)))
+    drift = () if compare.adopting(state.mark) else differences(_view(now), _view(policy))
+    changed = compare.changes(spec, state.mark, drift)
     found = (*tagged, *(each for each in changed if each.field not in {t.field for t in tagged}))
     update = (
         (Update(name=name, policy=replace(policy, id=now.id), nowhere=nowhere, changes=found),)

@@ -51,10 +51,20 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
         discarded = () if state is None else (Discard(name=name, moid=state.machine.moid),)
         started = (Start(name=name, moid=""),) if spec.power == "on" else ()
         return _unless_away(name, spec, (*discarded, new, *started), context, fresh=True)
+    if compare.adopting(state.mark):
+        return (_adopted(name, spec, state, mark),)
     named = {GUEST[field.partition(".")[2]]: file for field, file in spec.files().items()}
     kept = {key: state.machine.extra.get(key) or f"as in {file.text}" for key, file in named.items()}
     found = tuple(_steps(name, spec, state, context, ({**kept, **guest}, mark)))
     return _unless_away(name, spec, found, context, fresh=state.mark is None or state.mark.applied is None)
+
+
+def _adopted(name: str, spec: Spec, state: State, mark: Mark) -> Reconfigure:
+    """The step that writes the mark, and nothing else."""
+    machine = state.machine
+    note = Hardware(extra={MARK: mark.on(machine.instance_uuid).encode()})
+    changes = compare.changes(spec, state.mark)
+    return Reconfigure(name=name, moid=machine.moid, hardware=note, properties={}, keep={}, changes=changes)
 
 
 def _unless_away(
