@@ -23,11 +23,14 @@ def change(parts: Parts, body: Any) -> Any:
     answer. Raises BadChange.
 
     Or {"machine", "path", "text"}: a file on a Linux machine, written by root there; without `text` it goes.
+    Or {"inaccessible"}: the name of a VM, whose datastore is lost: vCenter knows its file's path, and no more.
 
     `address`: "vcsa.aiml.local:443" for vCenter's REST API, the address of a Kubernetes API for that one.
     """
     if isinstance(body, dict) and set(body) >= {"machine", "path"}:
         return _on_machine(parts, str(body["machine"]), str(body["path"]), body.get("text"))
+    if isinstance(body, dict) and set(body) == {"inaccessible"}:
+        return _lose(parts, str(body["inaccessible"]))
     match body:
         case {"address": str(address), "method": str(method), "path": str(path)} if method in METHODS:
             handler, headers = parts.as_administrator(address)
@@ -56,3 +59,15 @@ def _on_machine(parts: Parts, machine: str, path: str, text: str | None) -> None
         raise BadChange(
             f"there is no Linux machine {machine}; there are {', '.join(parts.linux.all) or 'none'}"
         ) from None
+
+
+def _lose(parts: Parts, name: str) -> None:
+    inventory = parts.inventory
+    vm = next((each for each in inventory.vms() if each["name"] == name), None)
+    if vm is None:
+        raise BadChange(f"there is no VM {name}")
+    with inventory.lock:
+        vm["name"] = vm["config"].files.vmPathName
+        vm["runtime"].connectionState = "inaccessible"
+        vm.hidden["unset"] = ["config"]
+        inventory.touch(vm)

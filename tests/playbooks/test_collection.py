@@ -255,7 +255,7 @@ def test_an_adoption_takes_over_what_it_names_and_makes_nothing_else(
     assert one["diff"] == made["diff"]
     assert module("adopt", site=site, addresses=["all"])["changed"] is False
     assert module("adopt", site=site, addresses=[address])["changed"] is False
-    assert module("plan", site=site)["pending"] == ["vm_class/small"]
+    assert module("plan", site=site)["pending"] == [address, "vm_class/small"]
     refused = module("adopt", site=site, addresses=["all", address])
     assert "all and nothing else" in refused["msg"]
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
 from bfinfra.model.records import dataclass
@@ -76,6 +77,14 @@ class NewDisk:
     thin: bool = True
 
 
+def called(name: str) -> str:
+    """The name of a VM; where vCenter shows the path of a file that it can't read, the name of that file:
+    `[local] db/db.vmx` → db.
+    """
+    by_path = name.endswith(".vmx") and name.startswith(("[", "/"))
+    return PurePosixPath(name).stem if by_path else name
+
+
 @dataclass(frozen=True, slots=True)
 class Brief:
     """A VM in the survey. `mark`: the value of the requested extraConfig key; `folder`: its folder's id;
@@ -87,6 +96,11 @@ class Brief:
     folder: str
     mark: str
     also: tuple[str, ...] = ()
+
+    @property
+    def called(self) -> str:
+        """See `called`."""
+        return called(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +154,13 @@ class Vm:
     def connected(self) -> bool:
         """Whether vCenter sees it now."""
         return self.connection == CONNECTED
+
+    @property
+    def unread(self) -> str:
+        """Why vCenter doesn't know its configuration, so that no mark can be found in it; "" if it does."""
+        if self.instance_uuid:
+            return ""
+        return f"the VM {self.name} is {self.connection}: vCenter can't read its configuration and its mark"
 
     @property
     def last_known(self) -> str:

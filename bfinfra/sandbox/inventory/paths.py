@@ -42,7 +42,11 @@ def steps(path: str) -> list[tuple[str, str]]:
 
 
 def top(inventory: Inventory, managed: Managed, name: str) -> Any:
-    """The object's own property: computed where a rule says so, stored otherwise."""
+    """The object's own property: computed where a rule says so, stored otherwise; unset where it can't be
+    read.
+    """
+    if name in managed.hidden.get("unset", ()):
+        return None
     for kind in type(managed.ref).__mro__:
         rule = COMPUTED.get((getattr(kind, "__name__", ""), name))
         if rule:

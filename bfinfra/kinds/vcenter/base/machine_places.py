@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from bfinfra.backends.vcenter.places import Found, Inventory, Lookup, Thing, lookup
-from bfinfra.backends.vcenter.vm import Brief, Disk, Vm
+from bfinfra.backends.vcenter.vm import Brief, Disk, Vm, called
 from bfinfra.model.records import dataclass
 
 
@@ -83,6 +83,11 @@ def detailed(meant: Mapping[str, Lookup[Thing]], machines: Iterable[Vm]) -> Mapp
         elif each.thing.moid in read:
             found[text] = Found(read[each.thing.moid])
     return found
+
+
+def unread_of(machines: Iterable[Vm]) -> Mapping[str, str]:
+    """Name → why the VM that is called so can't be read, for those that can't."""
+    return {called(each.name): each.unread for each in machines if each.unread}
 
 
 def as_thing(brief: Brief, inventory: Inventory) -> Thing:

@@ -15,6 +15,7 @@ from bfinfra.backends.vcenter.identity import Identity
 from bfinfra.backends.vcenter.places import Inventory, only
 from bfinfra.backends.vcenter.vm import Brief, Vm
 from bfinfra.kinds.vcenter.base.machine_notes import MARKS, OF_ALL
+from bfinfra.kinds.vcenter.base.machine_places import unread_of
 from bfinfra.kinds.vcenter.base.secret_properties import SecretProperty, given, inspect
 from bfinfra.kinds.vcenter.bitfusion_server import room, state
 from bfinfra.kinds.vcenter.bitfusion_server.noted import noted
@@ -96,7 +97,7 @@ class Observer:
         found = None if include_unlisted else self._again(wanted, hosts)
         if found is None:
             found = self._survey(wanted, hosts, include_unlisted=include_unlisted)
-        states = self._states(found, wanted)
+        states, unread = self._states((each for each in found if not each.unread), wanted), unread_of(found)
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         ovas = {
             text: self._packages.look(of)
@@ -112,6 +113,7 @@ class Observer:
             BitfusionServerFacts(
                 self._inventory, ovas, secrets, self._known.gone, damaged, packages, rooms, vcenter
             ),
+            {name: why for name, why in unread.items() if name not in states},
         )
 
     def _again(self, wanted: Specs, hosts: Hosts) -> list[Vm] | None:
@@ -308,9 +310,12 @@ def _ours(
     for brief in briefs:
         address = Mark.address_in(brief.mark)
         name = _server(address)
-        in_the_way = address is None and _is_home(wanted.get(brief.name), brief.folder, inventory)
+        spec, called = wanted.get(brief.called), brief.called
+        in_the_way = address is None and (
+            _is_home(spec, brief.folder, inventory) or (spec and called != brief.name)
+        )
         if in_the_way or (name and (include_unlisted or name in wanted)):
-            found[brief.moid] = name or brief.name
+            found[brief.moid] = name or called
     return found
 
 

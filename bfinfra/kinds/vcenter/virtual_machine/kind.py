@@ -12,7 +12,7 @@ from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Vm
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.vcenter.base import datastores
 from bfinfra.kinds.vcenter.base.machine_notes import IMPORTING, MARK, MARKS, OF_ALL, SECRETS
-from bfinfra.kinds.vcenter.base.machine_places import detailed, named, places_of
+from bfinfra.kinds.vcenter.base.machine_places import detailed, named, places_of, unread_of
 from bfinfra.kinds.vcenter.base.secret_properties import SecretProperty, digested, revealed
 from bfinfra.kinds.vcenter.virtual_machine.checks import CHECKS
 from bfinfra.kinds.vcenter.virtual_machine.decide import decide
@@ -107,8 +107,9 @@ class VirtualMachine(kind.Kind[Spec, State]):
         moids, keys = [*mine, *sorted(origins - mine.keys())], [*KEYS, *sorted(extra)]
         machines = self._vcenter.machines.read(moids, keys) if moids else []
         states: dict[str, State] = {}
+        unread = unread_of(machine for machine in machines if machine.moid in mine)
         for machine in machines:
-            if machine.moid in mine:
+            if machine.moid in mine and not machine.unread:
                 state, name = _state(machine), mine[machine.moid]
                 if name not in states or (state.mark is not None and states[name].mark is None):
                     states[name] = state
@@ -137,6 +138,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
                 away,
                 namesakes({name: specs[name] for name in specs.keys() - states.keys()}, briefs, inventory),
             ),
+            {name: why for name, why in unread.items() if name not in states},
         )
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
@@ -330,7 +332,8 @@ class VirtualMachine(kind.Kind[Spec, State]):
         mark = Mark.decode(brief.mark)
         if mark is not None and (name := mark.name_of(self._site.name, NAME)):
             return name
-        return brief.name if brief.folder and homes.get(brief.name) == brief.folder else ""
+        home, called = homes.get(brief.called), brief.called
+        return called if home and brief.folder and (brief.folder == home or called != brief.name) else ""
 
 
 def _state(machine: Vm) -> State:
