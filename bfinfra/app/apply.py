@@ -70,11 +70,19 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
         log = journal.Journal(scope)
         try:
             how = replace(options or Options(retry=context.retry), journal=log, settle=not adopt)
-            endings = Apply(found, desired, observed, bound.kinds, how, on_event).run()
+            run = Apply(found, desired, observed, bound.kinds, how, on_event)
+            endings = run.run()
         finally:
             log.close()
         tally = bound.backends.transport.tally
-        return Outcome(found, endings, time.monotonic() - began, tally.requests, tally.writes)
+        return Outcome(
+            found,
+            endings,
+            time.monotonic() - began,
+            tally.requests,
+            tally.writes,
+            out_of_service=run.out_of_service,
+        )
 
 
 def destroy(site: Site, *, approve: Callable[[Plan], Allow | None] | None = None, **how: Any) -> Outcome:

@@ -19,7 +19,15 @@ import httpx2
 from bfinfra.backends import limits, tls, writes
 from bfinfra.backends.network import Body, Network, reason
 from bfinfra.backends.outages import Outages
-from bfinfra.model.errors import Malformed, Rejected, RemoteError, Unanswered, Unreachable, Untrusted
+from bfinfra.model.errors import (
+    Malformed,
+    OutOfFiles,
+    Rejected,
+    RemoteError,
+    Unanswered,
+    Unreachable,
+    Untrusted,
+)
 from bfinfra.model.records import dataclass
 from bfinfra.model.redact import hide
 from bfinfra.model.trust import Trust
@@ -320,6 +328,8 @@ def _as_remote(server: str, name: str, *, writing: bool, met: bool) -> Iterator[
     try:
         yield
     except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
+        if full := OutOfFiles.behind(error):
+            raise full from None
         raise _unreachable(server, error, met=met) from None
     except limits.Overstepped as error:
         made = Unanswered if writing else TooLarge if error.large else Malformed

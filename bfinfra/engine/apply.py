@@ -18,6 +18,7 @@ from typing import Any
 from bfinfra.deprecated import with_old_field
 from bfinfra.engine import lost
 from bfinfra.engine.observe import Kinds, ObservedState
+from bfinfra.engine.out_of_service import Service
 from bfinfra.engine.plan import DesiredState
 from bfinfra.engine.readiness_wait import ReadinessWait, Verdict
 from bfinfra.engine.recheck import moved
@@ -25,11 +26,13 @@ from bfinfra.engine.reconciler import Halted, Reconciler
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.events import Ended, Ending, Event, Sink, Started
+from bfinfra.model.outcome import OutOfService
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
 
 TICK = 0.2  # seconds between two checks of the stop flag
 POLLS = 4  # kinds whose readiness is checked in parallel
+AGAIN = "run the apply again to continue"
 GOOD = (Ending.DONE, Ending.UNCHANGED)
 WENT = {
     Ending.FAILED: "failed",
@@ -72,7 +75,7 @@ class Apply:
     ) -> None:
         self._options, self._sink, self._speaking = options, sink, Lock()
         self._blocked = {item.key: item for item in plan.items}
-        self._items, self._lost = dict(self._blocked), plan.lost
+        self._plan, self._items, self._lost = plan, dict(self._blocked), plan.lost
         self._running: dict[Future[bool], Item] = {}
         self._polling: dict[Future[dict[Key, Any]], str] = {}
         self._over: SimpleQueue[Future[Any]] = SimpleQueue()
@@ -82,7 +85,10 @@ class Apply:
         self._reconciler = Reconciler(desired, observed, kinds, retry, self._tell)
         self._readiness = ReadinessWait(desired, observed, kinds, self._reconciler, retry, options.deadline)
         self._began: dict[Key, float] = {}
+        self._service = Service(desired, observed, kinds)
         self.endings: dict[Key, Ended] = {}
+        self.out_of_service: tuple[OutOfService, ...] = ()
+        """What does not serve after a run that did not finish."""
 
     def run(self) -> Mapping[Key, Ended]:
         """Run until every item has ended, or until the stop flag is set and the running steps have
@@ -107,6 +113,8 @@ class Apply:
         if not self._options.stop.is_set():
             self._look_once_more()
             self._tell_lost()
+        if unfinished := {key for key, ended in self.endings.items() if ended.ending not in GOOD}:
+            self.out_of_service = self._service.lost(self._plan, unfinished, self._reconciler)
         return self.endings
 
     def _look_once_more(self) -> None:
@@ -227,12 +235,14 @@ class Apply:
         for key in item.waits_for:
             ended = self.endings.get(key)
             if ended and ended.ending not in GOOD and not self._needless(key, item):
-                still, why = ended.ending is Ending.WAITING, item.because.get(key)
+                why = item.because.get(key)
                 never = Problem(
                     f"{item.key} waits for {key}{f' ({why})' if why else ''}",
                     why=f"which {WENT[ended.ending]}",
+                    next=AGAIN if ended.ending is Ending.STOPPED else "",
                 )
-                return Verdict(Ending.WAITING if still else Ending.BLOCKED, problem=item.held or never)
+                passing = ended.ending in (Ending.WAITING, Ending.STOPPED)
+                return Verdict(ended.ending if passing else Ending.BLOCKED, problem=item.held or never)
         return None
 
     def _needless(self, key: Key, item: Item) -> bool:
@@ -267,10 +277,7 @@ class Apply:
 def stopped(item: Item) -> Verdict:
     """The verdict on an item that the run did not finish; the next apply continues it."""
     return Verdict(
-        Ending.STOPPED,
-        problem=Problem(
-            f"{item.key} was not finished", why="the run was stopped", next="run the apply again to continue"
-        ),
+        Ending.STOPPED, problem=Problem(f"{item.key} was not finished", why="the run was stopped", next=AGAIN)
     )
 
 

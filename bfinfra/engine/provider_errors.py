@@ -6,20 +6,28 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from bfinfra.model.errors import BfinfraError, Malformed, Problem
+from bfinfra.model.errors import BfinfraError, Malformed, OutOfFiles, Problem
 
 
 @contextlib.contextmanager
 def provider_errors(what: str) -> Iterator[None]:
     """Raises Malformed for each exception that is not a BfinfraError, OSError or MemoryError: a server may
-    answer anything, and no kind foresees all of it. A lack of memory is not blamed on a server.
+    answer anything, and no kind foresees all of it. What this machine lacks or refuses (memory, files) is not
+    blamed on a server.
 
     BFINFRA_TRACEBACK=1 lets the exception through.
     """
     try:
         yield
-    except (BfinfraError, OSError):
+    except BfinfraError:
         raise
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and not error.filename:
+            raise  # the current folder is gone
+        raise (
+            OutOfFiles.behind(error)
+            or BfinfraError(Problem(error.strerror or type(error).__name__, str(error.filename or "")))
+        ) from error
     except MemoryError:  # no answer that a server may give takes so much
         raise BfinfraError(
             Problem(

@@ -44,7 +44,7 @@ class Reconciler:
         )
         self.lock = Lock()
         self._ran: dict[Key, list[Step]] = {}
-        self._tried: set[Key] = set()
+        self.tried: set[Key] = set()
         """Resources of which a step was started. If one changed since, this run may have changed it and lost
         the answer.
         """
@@ -105,7 +105,7 @@ class Reconciler:
             return None
         if self._retry.halt.is_set():
             raise Halted
-        self._tried.add(item.key)
+        self.tried.add(item.key)
         self._run(item.key, steps[0], len(ran) + 1)
         ran.append(steps[0])
         return steps[0]
@@ -114,7 +114,7 @@ class Reconciler:
         """The steps for the first attempt without another read, if each of them fails safely should the state
         have changed since the survey; else ().
         """
-        if item.key in self._tried or not item.steps[0].exclusive:
+        if item.key in self.tried or not item.steps[0].exclusive:
             return ()
         try:
             steps = self.left(item.key)
@@ -174,7 +174,7 @@ class Reconciler:
             difference := _beyond(
                 item,
                 steps,
-                first=item.key not in self._tried,
+                first=item.key not in self.tried,
                 wanted=self._desired.wanted.get(item.key) is not None,
             )
         ):

@@ -7,6 +7,7 @@ BfinfraError
 ├── Unsafe          the guard stopped a plan
 ├── Diverged        fresh state would change the announced action
 ├── Locked          another apply of this site runs on this machine
+├── OutOfFiles      this process may open no more files
 ├── SecretMissing   a secret reference leads nowhere
 └── RemoteError     a server refused, failed or answered oddly
     ├── Unreachable   nothing was sent                                       try again
@@ -24,6 +25,7 @@ BfinfraError
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -104,6 +106,25 @@ class Locked(BfinfraError):
 
 class SecretMissing(BfinfraError):
     """The target of a secret reference does not exist."""
+
+
+class OutOfFiles(BfinfraError):
+    """This process, or this machine, may open no more files. No server is to blame; none is waited for."""
+
+    @classmethod
+    def behind(cls, error: BaseException | None) -> OutOfFiles | None:
+        """The error, if that is behind another one."""
+        while error is not None:
+            if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+                return cls(
+                    Problem(
+                        "no more files can be opened",
+                        why=f"{error.strerror}; connections count as files",
+                        next="raise the limit (ulimit -n 4096), or lower --parallelism; then run this again",
+                    )
+                )
+            error = error.__cause__ or error.__context__
+        return None
 
 
 class RemoteError(BfinfraError):

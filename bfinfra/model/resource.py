@@ -129,3 +129,9 @@ class State:
     def last_known(self) -> str:
         """Return why its fields are last known values: its server has lost it. "" if they are current."""
         return ""
+
+    def out_of_service(self) -> str:
+        """Return in what way it does not serve now, after its name: `is off`, `is in maintenance mode`; "" if
+        it serves. A kind with steps that stop it, restart it or let it enter maintenance mode says it here.
+        """
+        return ""

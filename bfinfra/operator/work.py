@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import field, replace
 from threading import Event as Flag
 
@@ -17,10 +17,10 @@ from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
 from bfinfra.model.drift import Cause, Report
 from bfinfra.model.errors import BfinfraError, Problem
-from bfinfra.model.events import Ended, Ending
+from bfinfra.model.events import Ending
+from bfinfra.model.outcome import Outcome as Applied
 from bfinfra.model.plan import Plan
 from bfinfra.model.records import dataclass
-from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 from bfinfra.operator.approval import Approval, allowed, digest
 from bfinfra.operator.result import Moved, Outcome, Planned, Result
@@ -167,12 +167,11 @@ def _applied(
     used = (
         order.approved if order.approved and plans[0].pending and order.approved == digest(plans[0]) else ""
     )
-    return Result(
-        *_ended(outcome.endings, outcome.ending), approved=used, writes=outcome.writes, seconds=seconds
-    )
+    return Result(*_ended(outcome), approved=used, writes=outcome.writes, seconds=seconds)
 
 
-def _ended(endings: Mapping[Key, Ended], ending: Ending) -> tuple[Outcome, str]:
+def _ended(found: Applied) -> tuple[Outcome, str]:
+    endings, ending = found.endings, found.ending
     if ending is Ending.DONE:
         return Outcome.APPLIED, ""
     bad = [
@@ -184,6 +183,7 @@ def _ended(endings: Mapping[Key, Ended], ending: Ending) -> tuple[Outcome, str]:
         _summary([each.problem for each in bad if each.problem])
         or f"{', '.join(str(each.key) for each in bad)}: {ending}"
     )
+    why = "; ".join((why, *(f"now {each}" for each in found.out_of_service)))
     return (Outcome.WAITING if ending in (Ending.WAITING, Ending.STOPPED) else Outcome.FAILED), why
 
 

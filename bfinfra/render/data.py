@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from bfinfra.model.errors import BfinfraError, Place, Problem
 from bfinfra.model.events import Ended, Ending, Event, StepEnded
+from bfinfra.model.outcome import OutOfService
 from bfinfra.model.plan import Action, Item, Plan, plain, step_data
 from bfinfra.model.redact import clean
 from bfinfra.model.refs import Key
@@ -43,6 +44,10 @@ class Outcome(Protocol):
     @property
     def writes(self) -> int:
         """The number of requests that write."""
+
+    @property
+    def out_of_service(self) -> Sequence[OutOfService]:
+        """What does not serve after it."""
 
     @property
     def ending(self) -> Ending:
@@ -146,7 +151,9 @@ def event(found: Event) -> dict[str, Any]:
 
 
 def outcome(found: Outcome, events: Sequence[Event] = ()) -> dict[str, Any]:
-    """An outcome as JSON: each resource with its ending, note, problem and the steps that ran."""
+    """An outcome as JSON: each resource with its ending, note, problem and the steps that ran; what is off or
+    in maintenance mode after a run that did not finish, with the steps that are left.
+    """
     ran = steps_run(events)
     return document(
         "outcome",
@@ -157,6 +164,10 @@ def outcome(found: Outcome, events: Sequence[Event] = ()) -> dict[str, Any]:
         requests=found.requests,
         writes=found.writes,
         resources=[_ended(ended, ran.get(key, ())) for key, ended in found.endings.items()],
+        out_of_service=[
+            {"address": str(each.key), "how": each.how, "left": list(each.left)}
+            for each in found.out_of_service
+        ],
     )
 
 

@@ -13,7 +13,7 @@ from bfinfra.render import text
 from bfinfra.render.data import Outcome, steps_run
 from bfinfra.render.safe import safe
 from bfinfra.render.style import DISRUPTIONS, ENDINGS, PLAIN, SYMBOLS, Style
-from bfinfra.render.summary import DONE, WORDS, advice, sum_of
+from bfinfra.render.summary import DONE, OUT_OF_SERVICE, WORDS, advice, sum_of
 from bfinfra.render.values import duration
 
 SPECIAL = re.compile(
@@ -76,11 +76,17 @@ def outcome(found: Outcome, events: Sequence[Event] = ()) -> str:
                 *([prose(text.part(found.plan.partial)), ""] if found.plan.partial else []),
                 *table,
                 *listed("Problems", failed),
+                *_out_of_service(found),
                 prose(advice(found)),
             ]
         ).rstrip()
         + "\n"
     )
+
+
+def _out_of_service(found: Outcome) -> list[str]:
+    lines = [f"- {prose(each)}" for each in found.out_of_service]
+    return [f"#### {OUT_OF_SERVICE.rstrip(':')}", *lines, ""] if lines else []
 
 
 def problems(found: Sequence[Problem]) -> str:

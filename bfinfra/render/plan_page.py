@@ -70,6 +70,9 @@ def outcome(found: Outcome, events: Sequence[Event], resources: Specs, before: B
         found.plan.site,
         [
             html_page.verdict(summary.sum_of(found), alarm=found.ending is not Ending.DONE),
+            *([f"<p>{text(summary.OUT_OF_SERVICE)}</p>", "<ul>"] if found.out_of_service else []),
+            *(f"<li>{text(each)}</li>" for each in found.out_of_service),
+            *(["</ul>"] if found.out_of_service else []),
             *([f"<p>{text(summary.advice(found))}</p>"] if summary.advice(found) else []),
         ],
         [

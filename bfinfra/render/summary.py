@@ -39,6 +39,7 @@ NEXT = {
 }
 
 
+OUT_OF_SERVICE = "Out of service now:"
 BRING = (
     "Nothing is broken. Bring what is named above, then run the same command again: what is done stays "
     "done, only what waited is done."
@@ -62,9 +63,17 @@ def outcome(found: Outcome, events: Sequence[Event] = (), style: Style = PLAIN) 
         [
             *blocks,
             *([""] if blocks else []),
+            *([*out_of_service(found, style), ""] if found.out_of_service else []),
             *filter(None, (part(found.plan.partial), sum_of(found, style), advice(found))),
         ]
     )
+
+
+def out_of_service(found: Outcome, style: Style = PLAIN) -> Iterator[str]:
+    """A line for each resource that does not serve now, under a heading."""
+    yield style.paint(OUT_OF_SERVICE, "bold", "red")
+    for each in found.out_of_service:
+        yield f"  {safe(each)}"
 
 
 def resource(ended: Ended, steps: Sequence[StepEnded], style: Style = PLAIN) -> Iterator[str]:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import errno
 import ssl
 
 import httpx2
 import pytest
 
+from bfinfra.backends.outages import Outages
 from bfinfra.backends.transport import Transport, WriteRefused
-from bfinfra.model.errors import Unanswered, Unreachable, Untrusted
+from bfinfra.model.errors import OutOfFiles, Unanswered, Unreachable, Untrusted
 from bfinfra.model.sources import LocalFile
 from bfinfra.model.trust import Trust
 
@@ -232,3 +234,21 @@ def test_in_a_sandbox_an_address_of_this_machine_leads_to_the_sandbox_and_never_
     assert len(echo.asked) == asked
     assert routed.client(echo.url, trust, public=True).get("/x").status_code == 200  # what a site downloads
     routed.close()
+
+
+def test_a_process_that_may_open_no_more_files_blames_no_server_and_waits_for_none(echo):
+    asked = []
+
+    class Full(httpx2.BaseTransport):
+        def handle_request(self, request):
+            asked.append(request)
+            raise httpx2.ConnectError("Too many open files") from OSError(errno.EMFILE, "Too many open files")
+
+    transport = Transport(middleware=(lambda _: Full(),), outages=Outages(90))
+    client = transport.client(echo.url, Trust(ca_pem=echo.pem))
+    for _ in range(2):
+        with pytest.raises(OutOfFiles, match="ulimit -n"):
+            client.get("/x")
+    assert len(asked) == 2
+    assert transport.outages.waiting() == {}
+    transport.close()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import threading
 import time
 from dataclasses import replace
@@ -369,3 +370,47 @@ def test_what_can_not_be_looked_at_once_more_is_no_success():
     endings, events = applied(world, site(box__a=BoxSpec(), lid__z=LidSpec(box="a")))
     assert endings == {"box/a": "failed", "lid/z": "done"}
     assert "can't be read once more" in problems(events)[0]
+
+
+def test_what_waits_for_a_stopped_resource_is_stopped_and_not_failed():
+    stop, a_ended = threading.Event(), threading.Event()
+
+    class Slow(Box):
+        def observe(self, wanted, needs, *, include_unlisted=True):
+            if not include_unlisted and "a" in wanted:
+                assert stop.wait(60)
+            return super().observe(wanted, needs, include_unlisted=include_unlisted)
+
+    class SlowWorld(ToyWorld):
+        def kinds(self):
+            return {**super().kinds(), "box": Slow(self)}
+
+    def journal(event):
+        if isinstance(event, StepBegun) and event.key.name == "b":
+            stop.set()
+            assert a_ended.wait(60)  # b still runs while what waits for a is judged
+        if isinstance(event, Ended) and event.key.name == "a":
+            a_ended.set()
+
+    wanted = site(box__a=BoxSpec(), box__b=BoxSpec(), lid__top=LidSpec(box="a"))
+    endings, events = applied(SlowWorld(), wanted, stop=stop, journal=journal)
+    assert endings == {"box/a": "stopped", "box/b": "stopped", "lid/top": "stopped"}
+    assert all("run the apply again to continue" in problem for problem in problems(events))
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(errno.EMFILE, "Too many open files"), "no more files can be opened; Too many open files"),
+        (PermissionError(errno.EACCES, "Permission denied", "disk.ova"), "disk.ova: Permission denied"),
+    ],
+)
+def test_what_this_machine_refuses_ends_one_resource_and_not_the_run(error, words):
+    def fail(step):
+        if step.name == "a":
+            raise error
+
+    world = ToyWorld(fail=fail)
+    endings, events = applied(world, site(box__a=BoxSpec(), box__b=BoxSpec()))
+    assert endings == {"box/a": "failed", "box/b": "done"}
+    assert words in problems(events)[0].replace("box/a: ", "")

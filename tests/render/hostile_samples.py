@@ -13,6 +13,7 @@ from bfinfra.model.drift import Cause, Drifted, Report
 from bfinfra.model.errors import Place, Problem, Warned
 from bfinfra.model.events import Ended, Ending, Progressed, Settling, Started, StepBegun, StepEnded
 from bfinfra.model.kind import Done
+from bfinfra.model.outcome import OutOfService
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
 
@@ -76,7 +77,11 @@ def samples(words: str, value: Any, note: str = "", file: str = "") -> Samples:
             problem=problem,
         ),
     ]
-    outcome = Outcome(plan, {key: events[-1], other: replace(events[-1], key=other, ending=Ending.DONE)})
+    outcome = Outcome(
+        plan,
+        {key: events[-1], other: replace(events[-1], key=other, ending=Ending.DONE)},
+        out_of_service=(OutOfService(key, words, (words,)),),
+    )
     report = Report(
         words,
         (

@@ -12,6 +12,7 @@ from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.errors import Place, Problem, Warned
 from bfinfra.model.events import Ended, Ending, Progressed, Settling, Started, StepBegun, StepEnded
 from bfinfra.model.kind import Done
+from bfinfra.model.outcome import OutOfService
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
 from bfinfra.model.step import Disruption, Step
@@ -67,6 +68,7 @@ class Outcome:
     writes: int = 24
     whole: Ending = Ending.FAILED
     declined: bool = field(default=False)
+    out_of_service: tuple[OutOfService, ...] = ()
 
     @property
     def ending(self) -> Ending:

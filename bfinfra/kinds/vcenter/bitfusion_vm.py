@@ -86,6 +86,10 @@ class State(resource.State):
         """Return why its fields are last known values; "" if they are current."""
         return self.machine.last_known
 
+    def out_of_service(self) -> str:
+        """Return that its VM is off while it is."""
+        return "" if self.machine.on else f"is on the VM {self.vm}, which is off"
+
 
 @dataclass(frozen=True)
 class BitfusionVmFacts:

@@ -51,6 +51,13 @@ class Installed:
 class State(OnHosts[Installed]):
     """FlexDirect on each of its machines."""
 
+    def out_of_service(self) -> str:
+        """Return where its scheduler is stopped."""
+        names = ", ".join(
+            host for host, found in self.on.items() if found.unit and found.service == "stopped"
+        )
+        return f"has its scheduler stopped on {names}" if names else ""
+
 
 @dataclass(frozen=True)
 class FlexDirectHostFacts(SoftwareFacts[Installed]):

@@ -101,6 +101,13 @@ class State(OnHosts[Node]):
         """Its API."""
         return self.url.removeprefix("https://").partition("/")[0]
 
+    def out_of_service(self) -> str:
+        """Return which of its nodes are not ready, or that its API doesn't answer."""
+        if self.silent:
+            return f"does not answer: {self.silent}"
+        names = ", ".join(name for name, ready in (self.nodes or {}).items() if not ready)
+        return f"has nodes that are not ready: {names}" if names else ""
+
 
 @dataclass(frozen=True)
 class KubeadmFacts(SoftwareFacts[Node]):

@@ -62,6 +62,15 @@ class Installed:
 class State(OnHosts[Installed]):
     """The toolkit on each of its machines."""
 
+    def out_of_service(self) -> str:
+        """Return where its container runtime is stopped."""
+        names = ", ".join(
+            host
+            for host, found in self.on.items()
+            if found.services.get(found.runtime, "active") not in ("", "active")
+        )
+        return f"has its container runtime stopped on {names}" if names else ""
+
 
 ToolkitFacts = SoftwareFacts[Installed]
 

@@ -76,6 +76,10 @@ class State(resource.State):
         """Its service, else itself."""
         return self.ingress or self.address
 
+    def out_of_service(self) -> str:
+        """Return `is off` while it is."""
+        return "is off" if self.power == form.OFF else ""
+
     def has(self, maker: tuple[str, str] | None) -> bool:
         """Return whether a part with such a mark is this machine's: made for it, or as little marked as the
         machine while that is not adopted.

@@ -50,6 +50,10 @@ class State(resource.State):
         """Return why its fields are last known values; "" if they are current."""
         return self.machine.last_known
 
+    def out_of_service(self) -> str:
+        """Return `is off` while it is."""
+        return "" if self.machine.on else "is off"
+
     @property
     def digests(self) -> Mapping[str, str]:
         """Property → salted digest of the secret that was written."""

@@ -75,6 +75,12 @@ class State(resource.State):
         """Return why its fields are last known values; "" while this site restarts it."""
         return "" if self.rebooting else lost_host(self.detail.name, self.detail.connection)
 
+    def out_of_service(self) -> str:
+        """Return that it is in maintenance mode, or restarts and isn't back."""
+        if self.rebooting and not self.detail.connected:
+            return "restarts, and is not back"
+        return "is in maintenance mode" if self.detail.maintenance else ""
+
     @property
     def before(self) -> Mapping[str, bool]:
         """The devices that bfinfra changed, with their earlier setting."""

@@ -80,6 +80,7 @@ class HostImageKind(host_setting.Settings[Spec, State]):
             return replace(
                 OnHost(host.name, host.moid, host.cluster, *about),
                 lost=lost_host(host.name, CONNECTED if host.connected else "disconnected"),
+                maintenance=host.maintenance,
             )
 
         def whole(state: State) -> State:

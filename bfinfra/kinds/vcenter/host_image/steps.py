@@ -40,6 +40,7 @@ class OnHost:
     why: tuple[str, ...] = ()
     lost: str = ""
     """Why it is as vCenter last saw it."""
+    maintenance: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +56,11 @@ class State(host_setting.State):
     def last_known(self) -> str:
         """Return why what its hosts run are last known values; "" if they are current."""
         return "; ".join(each.lost for each in self.hosts if each.lost)
+
+    def out_of_service(self) -> str:
+        """Return which of its hosts are in maintenance mode."""
+        names = ", ".join(each.name for each in self.hosts if each.maintenance)
+        return f"has {names} in maintenance mode" if names else ""
 
     @property
     def components(self) -> Mapping[str, str]:

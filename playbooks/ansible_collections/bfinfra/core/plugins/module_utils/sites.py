@@ -134,6 +134,7 @@ class Caller:
             diff=diff(outcome.plan, ran),
             ending=data["ending"],
             resources=data["resources"],
+            out_of_service=data["out_of_service"],
             notes=notes,
             writes=data["writes"],
             requests=data["requests"],
@@ -191,6 +192,7 @@ def _unfinished(data):
         f"{each['address']}: {each['ending']}" + (f": {_problem(each['problem'])}" if each["problem"] else "")
         for each in left
     ]
+    words += [f"{each['address']} {each['how']} now" for each in data["out_of_service"]]
     return f"{data['site']} ended as {data['ending']}: " + "; ".join(words)
 
 

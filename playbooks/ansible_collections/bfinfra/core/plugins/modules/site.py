@@ -105,6 +105,13 @@ resources:
   returned: when it ran
   type: list
   elements: dict
+out_of_service:
+  description:
+  - What is off, or in maintenance mode, after a run that did not finish, each with C(address), C(how) and the
+    steps that are C(left).
+  returned: when it ran
+  type: list
+  elements: dict
 notes:
   description: What is worth knowing of a resource, by its address, such as where it answers.
   returned: when it ran

@@ -83,6 +83,13 @@ resources:
   returned: when it ran
   type: list
   elements: dict
+out_of_service:
+  description:
+  - What is off, or in maintenance mode, after a run that did not finish, each with C(address), C(how) and the
+    steps that are C(left).
+  returned: when it ran
+  type: list
+  elements: dict
 notes:
   description: What is worth knowing of a resource, by its address, such as copies that were left alone.
   returned: when it ran
