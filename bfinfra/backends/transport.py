@@ -20,6 +20,7 @@ from bfinfra.backends import limits, tls, writes
 from bfinfra.backends.network import Body, Network, reason
 from bfinfra.backends.outages import Outages
 from bfinfra.model.errors import (
+    Denied,
     Malformed,
     OutOfFiles,
     Rejected,
@@ -252,6 +253,14 @@ class _Outermost(httpx2.BaseTransport):
         ):
             response.close()
             raise Redirected(name, place, self._server)
+        if response.status_code == httpx2.codes.PROXY_AUTHENTICATION_REQUIRED:
+            response.close()
+            raise Denied(
+                f"{name} is answered by a proxy",
+                server=self._server,
+                why="it wants a login of its own (407)",
+                next="let this machine reach the server without a proxy: bfinfra uses none",
+            )
         headers = [(key, value) for key, value in response.headers.raw if key.lower() not in ENVELOPE]
         stream = Body(limits.Bounded(response, limits.of(request, name)), translated)
         return httpx2.Response(

@@ -47,7 +47,8 @@ WENT = {
 class Options:
     """The options of an apply.
 
-    `deadline`: seconds to wait for each resource; None for its kind's. `stop`: once it is set, no new step
+    `deadline`: seconds to wait for each resource, and for a server that is away at most; None for its kind's.
+    `stop`: once it is set, no new step
     starts. `journal` gets each event before the run's own sink, from several threads; if it raises, the step
     does not run.
     """
@@ -80,7 +81,8 @@ class Apply:
         self._polling: dict[Future[dict[Key, Any]], str] = {}
         self._over: SimpleQueue[Future[Any]] = SimpleQueue()
         """Futures that ended and are not handled yet, so that the loop need not ask every running future."""
-        retry = replace(options.retry, halt=options.stop)
+        most = float("inf") if options.deadline is None else options.deadline
+        retry = replace(options.retry, halt=options.stop, lasts=min(options.retry.lasts, most))
         self._desired, self._observed, self._kinds, self._retry = desired, observed, kinds, retry
         self._reconciler = Reconciler(desired, observed, kinds, retry, self._tell)
         self._readiness = ReadinessWait(desired, observed, kinds, self._reconciler, retry, options.deadline)

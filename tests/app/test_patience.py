@@ -4,6 +4,7 @@ ends in time. The others are read.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -21,6 +22,7 @@ from bfinfra.model.plan import Plan
 from bfinfra.model.surveying import SurveyProgress
 from bfinfra.sandbox import Running
 
+MOST_REFUSED = 6  # requests to a server that refuses: one for each thing that is read there
 MOST = 40  # requests to the server that is away, logins included
 LASTS = 90.0  # seconds: the patience of RetryPolicy
 SITE = """\
@@ -61,6 +63,34 @@ SERVERS: dict[str, Callable[[httpx2.URL], bool]] = {
     "supervisor": lambda url: url.host == "10.1.0.1",
     "cluster": lambda url: url.host == "10.3.0.1",
     "registry": lambda url: url.host == "registry.test",
+}
+PAGE = b"<!DOCTYPE html><html><head><title>Sign in</title></head><body></body></html>"
+REFUSALS: dict[str, tuple[int, dict[str, str], bytes]] = {
+    "401": (401, {}, b""),
+    "401 Bearer": (401, {"www-authenticate": 'Bearer realm="https://sso.test/token"'}, b""),
+    "403": (403, {}, b""),
+    "407": (407, {"proxy-authenticate": "Basic"}, b""),
+    "404": (404, {}, b""),
+    "a web page": (200, {"content-type": "text/html"}, PAGE),
+    "a login page": (302, {"location": "https://sso.test/login"}, b""),
+}
+WORDS: dict[str, str] = {
+    "401": "accept|401|login",
+    "401 Bearer": "accept|401|login",
+    "403": "accept|403|right",
+    "407": "407.*proxy|proxy.*407",
+    "404": "404",
+    "a web page": "web page",
+    "a login page": r"redirect.*https://sso\.test/login",
+}
+"""What is said of a refusal."""
+REGISTRYS = {
+    "401": "wants another account",
+    "401 Bearer": "the sandbox has no such address",  # a registry's tokens come from elsewhere
+    "403": "wants another account",
+    "404": "no such chart",
+    "a web page": "other content than sha256",
+    "a login page": "can't be pulled: the sandbox has no such address",  # a registry may lead elsewhere
 }
 ANSWERS: dict[str, tuple[int, dict[str, str]]] = {
     "503": (503, {}),
@@ -104,6 +134,8 @@ class Away:
         self.clock = told.clock
         self.asked: list[float] = []
         """When each request to the server was sent while it was away."""
+        self.logins: list[str] = []
+        """Those of the requests that carried a password."""
 
     def __call__(self, inner: httpx2.BaseTransport) -> httpx2.BaseTransport:
         return _Between(self, inner)
@@ -116,6 +148,9 @@ class Away:
         if self.answer == "silence":
             self.clock.sleep(60)
             raise httpx2.ReadTimeout("timed out")
+        if self.answer in REFUSALS:
+            status, headers, body = REFUSALS[self.answer]
+            return httpx2.Response(status, headers=headers, content=body)
         status, headers = ANSWERS[self.answer]
         return httpx2.Response(status, headers=headers)
 
@@ -126,6 +161,11 @@ class _Between(httpx2.BaseTransport):
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         if self.away.which(request.url) and self.away.clock.now < self.away.until:
+            if (
+                request.headers.get("authorization", "").startswith("Basic")
+                or b"<userName>" in request.read()
+            ):
+                self.away.logins.append(str(request.url))
             return self.away.answered()
         return self.inner.handle_request(request)
 
@@ -166,7 +206,9 @@ def test_a_server_that_is_away_is_asked_few_times_and_named(
     assert ("timed out" if answer == "silence" else answer.partition(",")[0]) in why
     if clock.now > 5:
         at, words = told.first[NAMES.get(server, "vc.small.test:443")]
-        assert at <= 5
+        assert (
+            at - min(away.asked) <= 5
+        )  # by the clock that the test turns, from the first request that failed
         assert ("not answered" if answer == "silence" else answer.partition(",")[0]) in words
     if "," in answer:
         assert all(later - sooner >= 20 for sooner, later in pairwise(sorted({*away.asked})))
@@ -180,3 +222,21 @@ def test_where_the_server_answers_again_all_go_on(
     away = Away("vCenter", answer, told, until)
     assert not planned(tmp_path, sandbox, away, told).unreadable
     assert len(away.asked) <= 12
+
+
+@pytest.mark.parametrize("answer", REFUSALS)
+@pytest.mark.parametrize("server", ["vCenter SOAP", "vCenter REST", "cluster", "registry"])
+def test_a_refusal_is_no_outage(
+    server: str, answer: str, tmp_path: Path, sandbox: Running, clock: SharedClock
+) -> None:
+    told = Told(clock)
+    away = Away(server, answer, told)
+    found = planned(tmp_path, sandbox, away, told)
+    why = " ".join({*found.unreadable.values(), *map(str, found.problems)})[:2000]
+    assert 0 < len(away.asked) <= MOST_REFUSED, why
+    assert clock.now == 0, why  # nobody waited
+    assert told.first == {}
+    assert re.search(REGISTRYS.get(answer, WORDS[answer]) if server == "registry" else WORDS[answer], why), (
+        why
+    )
+    assert len({*away.logins}) == len(away.logins) <= 2  # the REST API has an old and a new login

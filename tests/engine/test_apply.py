@@ -414,3 +414,37 @@ def test_what_this_machine_refuses_ends_one_resource_and_not_the_run(error, word
     endings, events = applied(world, site(box__a=BoxSpec(), box__b=BoxSpec()))
     assert endings == {"box/a": "failed", "box/b": "done"}
     assert words in problems(events)[0].replace("box/a: ", "")
+
+
+@pytest.mark.parametrize(("deadline", "least", "most"), [(5, 5, 15), (None, 90, 100)])
+def test_a_deadline_bounds_the_patience_with_a_server_that_is_away(monkeypatch, deadline, least, most):
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    def fail(step):
+        now[0] += 0.01
+        raise Busy("come back later")
+
+    def sleep(seconds):
+        now[0] += seconds
+
+    endings, _ = applied(
+        ToyWorld(fail=fail), site(box__a=BoxSpec()), deadline=deadline, retry=RetryPolicy(sleep=sleep)
+    )
+    assert endings == {"box/a": "failed"}
+    assert least <= now[0] <= most
+
+
+@pytest.mark.parametrize("jump", [-86_400 * 365, 86_400 * 365])
+def test_a_clock_that_jumps_ends_no_wait_and_prolongs_none(monkeypatch, jump):
+    dried = iter([waiting("it dries"), waiting("it dries"), READY])
+    wall = time.time
+
+    def readiness(_):
+        monkeypatch.setattr(time, "time", lambda: wall() + jump)
+        return next(dried, READY)
+
+    began = time.monotonic()
+    endings, _ = applied(ToyWorld(readiness=readiness), site(box__a=BoxSpec()), deadline=60)
+    assert endings == {"box/a": "done"}
+    assert time.monotonic() - began < 60

@@ -44,6 +44,10 @@ GIVEN = re.compile(
 )
 PATH = re.compile(r"^/(api|apis/[^/]+)/[^/]+")
 CANNOT = re.compile(r"cannot (\w+) resource ")
+NEVER = ("failed to create typed patch object", "etcdserver: request is too large")
+"""Texts of a 500 that time does not mend: an apply that the schema does not allow, an object that is
+larger than etcd takes.
+"""
 YOUNG = '/default: serviceaccount "default" not found'
 """Texts of a 403 for a pod in a new namespace, before its service account exists."""
 GOING = "object is being deleted: "
@@ -159,8 +163,8 @@ def _class(code: int, status: dict[str, Any], request: httpx2.Request) -> type[R
         return Exists if reason == "AlreadyExists" else Conflict
     if code == 403 and any(words in message for words in NOT_OURS):
         return Rejected
-    if code == 500 and "failed to create typed patch object" in message:
-        return Rejected  # the answer to an apply that the server's schema does not allow
+    if code == 500 and any(words in message for words in NEVER):
+        return Rejected
     if code in (500, 504):
         return Busy if reading else Unanswered
     fixed = {401: Expired, 403: Denied, 404: Missing, 410: Busy, 429: Busy, 502: Busy, 503: Busy}

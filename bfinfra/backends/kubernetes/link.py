@@ -91,6 +91,11 @@ class _Wire(httpx2.BaseTransport):
         if not 200 <= response.status_code < 300:
             response.read()
             raise errors.of_answer(response, request, f"{request.method} {request.url.path}", self._server)
+        if response.headers.get("content-type", "").startswith("text/html"):
+            response.close()
+            raise errors.malformed(
+                f"{request.method} {request.url.path}", self._server, "it sends a web page"
+            )
         return response
 
     def close(self) -> None:

@@ -158,7 +158,7 @@ def of_entrance(response: httpx2.Response, what: str, server: str) -> RemoteErro
     """The same for requests before login: a web page there comes from no vCenter, or a broken one, which time
     does not repair.
     """
-    if response.status_code == 500 and (page := web_page(response)):
+    if response.status_code in (200, 500) and (page := web_page(response)):
         return Malformed(
             f"no vCenter answers {response.request.method} {response.request.url.path}",
             server=server,

@@ -194,7 +194,8 @@ class Rest:
             found = None
         token = found.get("value") if isinstance(found, dict) else found
         if not isinstance(token, str) or not TOKEN.fullmatch(token):
-            raise faults.malformed("the login's answer holds no session", self.server, type(found).__name__)
+            why = faults.web_page(answer) or type(found).__name__
+            raise faults.malformed("the login's answer holds no session", self.server, why)
         return hide(token, passing=True)
 
 

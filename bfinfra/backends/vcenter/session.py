@@ -15,13 +15,14 @@ from bfinfra.backends.credentials import Shut, credentials
 from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import faults, leftovers, soap
 from bfinfra.backends.vcenter.connector import Connector
-from bfinfra.model.errors import Denied, Expired, Malformed, Rejected, RemoteError, Untrusted
+from bfinfra.model.errors import Denied, Expired, Malformed, Missing, Rejected, RemoteError, Untrusted
 from bfinfra.model.redact import hide
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import VCenterSettings
 
 T = TypeVar("T")
-FINAL = (Denied, Malformed, Rejected, Untrusted)
+FINAL = (Denied, Malformed, Missing, Rejected, Untrusted)
+"""Errors of a login that another one would not mend."""
 
 
 def refused(username: str, server: str) -> Denied:

@@ -139,7 +139,7 @@ def _counted(stub: Stub) -> SoapDeserializer:
 
 def negotiate(answer: httpx2.Response, server: str) -> str:
     """The newest API version that both sides support, as pyVmomi names it. Raises Rejected below 7.0."""
-    if answer.status_code != 200:
+    if answer.status_code != 200 or faults.web_page(answer):
         raise faults.of_entrance(answer, "this doesn't answer as a vCenter does", server)
     offered = _offered(answer.content, server)
     for version in GetServiceVersions("vim25"):

@@ -4,7 +4,7 @@ import httpx2
 import pytest
 
 from bfinfra.backends.kubernetes import errors
-from bfinfra.model.errors import Busy, Denied, Rejected
+from bfinfra.model.errors import Busy, Denied, Rejected, Unanswered
 
 REQUEST = httpx2.Request("POST", "https://c/api/v1/namespaces/new/pods")
 
@@ -68,3 +68,16 @@ def test_the_missing_right_is_the_one_that_the_server_names(method: str, verb: s
     request = httpx2.Request(method, "https://c/apis/batch/v1/namespaces/x/jobs")
     found = str(errors.of_answer(httpx2.Response(403, json=status), request, "GET jobs", "c"))
     assert f"the right to {verb} jobs in namespace x is missing" in found
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("etcdserver: request is too large", Rejected),
+        ("failed to create typed patch object: .spec.x: field not declared", Rejected),
+        ("etcdserver: request timed out", Unanswered),
+    ],
+)
+def test_what_time_does_not_mend_is_no_lost_answer(message, kind):
+    status = {"kind": "Status", "status": "Failure", "message": message, "code": 500}
+    assert type(errors.of_answer(httpx2.Response(500, json=status), REQUEST, "POST pods", "c")) is kind
