@@ -58,8 +58,8 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """`href`: its file, "" for an empty disk; `size`: bytes of that file; `capacity`: bytes that the guest
-    sees.
+    """`href`: its file's name in the archive, "" for an empty disk; `size`: bytes of that file; `capacity`:
+    bytes that the guest sees; `populated`: bytes of them that are written, 0 where it isn't said.
     """
 
     id: str
@@ -67,6 +67,7 @@ class Disk:
     size: int
     capacity: int
     format: str = ""
+    populated: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +96,8 @@ class Hardware:
 class Ova:
     """An OVA's contents. `manifest`: file name → (algorithm, hexadecimal digest), {} if there is none.
 
-    `files`: href → bytes, in the order of the descriptor. `signature`: the manifest's valid signature, or
-    None.
+    `disks`: those that the machine has, in its order. `files`: name → bytes, in the descriptor's order.
+    `signature`: the manifest's valid signature, or None.
     """
 
     source: Source

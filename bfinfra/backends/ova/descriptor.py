@@ -9,15 +9,35 @@ from typing import TYPE_CHECKING
 
 from bfinfra.backends.archives.bounds import shown
 from bfinfra.backends.archives.tar import Member
+from bfinfra.backends.ova import references
 from bfinfra.backends.ova.contents import Disk, Hardware, Network, Option, Product, Property
+from bfinfra.backends.ova.hardware import hardware
+from bfinfra.backends.ova.rules import rules
 from bfinfra.backends.ova.source import refusal
-from bfinfra.backends.ova.xml import attribute, bytes_in, children, first, number, raw, safe, text
+from bfinfra.backends.ova.xml import NAMESPACE, attribute, children, first, raw, safe, text, wrong, yes
 from bfinfra.model.records import dataclass
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element
 
-PROCESSORS, MEMORY, ETHERNET = "3", "4", "10"  # CIM resource types
+VMW = "http://www.vmware.com/schema/ovf"
+ENVELOPE = frozenset({"DiskSection", "NetworkSection", "DeploymentOptionSection"})
+SYSTEM = frozenset(
+    {
+        "AnnotationSection",
+        "EulaSection",
+        "InstallSection",
+        "OperatingSystemSection",
+        "ProductSection",
+        "VirtualHardwareSection",
+    }
+)
+"""The sections of OVF 1 that vSphere reads, by their place."""
+KNOWN = "known: string, boolean, password, ip, int, uint8 to uint64, sint8 to sint64, real32, real64"
+TYPES = re.compile(
+    r"(boolean|string|password|ip|expression|int|real|[us]?int(8|16|32|64)|real(32|64))(\W.*)?",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 @dataclass(frozen=True)
@@ -36,8 +56,31 @@ class Descriptor:
 
 def describe(path: PurePath, root: Element, members: Mapping[str, Member]) -> Descriptor:
     """The Envelope's contents. Every file that it refers to must be a member of the given size. Raises
-    Refusal.
+    Refusal for what vSphere, or bfinfra, doesn't take.
     """
+    system = _system(path, root)
+    words, networks = _words(root), tuple(_networks(root))
+    options = tuple(_options(root, words))
+    chosen = _chosen(options)
+    found = references.files(path, root, members)
+    products = list(children(system, "ProductSection"))
+    properties = _properties(path, products, words, chosen)
+    disks = references.disks(path, root, found, properties)
+    machine, attached = hardware(path, system, chosen, disks, networks)
+    return Descriptor(
+        _product(next((p for p in products if text(p, "Product")), products[0] if products else None)),
+        properties,
+        networks,
+        attached,
+        machine,
+        options,
+        tuple(_licences(system, words)),
+        dict(found.values()),
+    )
+
+
+def _system(path: PurePath, root: Element) -> Element:
+    """The one machine. Raises Refusal for several, and for a section that must be understood and isn't."""
     systems = list(children(root, "VirtualSystem"))
     if len(systems) != 1 or first(root, "VirtualSystemCollection") is not None:
         raise refusal(
@@ -45,22 +88,14 @@ def describe(path: PurePath, root: Element, members: Mapping[str, Member]) -> De
             "its descriptor does not hold exactly one virtual machine",
             next="bfinfra deploys appliances of one machine",
         )
-    system, words = systems[0], _words(root)
-    options = tuple(_options(root, words))
-    chosen = _chosen(options)
-    references = dict(_references(path, root, members))
-    products = list(children(system, "ProductSection"))
-    properties = _properties(path, products, words, chosen)
-    return Descriptor(
-        _product(next((p for p in products if text(p, "Product")), products[0] if products else None)),
-        properties,
-        tuple(_networks(root)),
-        tuple(_disks(path, root, references, properties)),
-        _hardware(path, first(system, "VirtualHardwareSection"), chosen),
-        options,
-        tuple(_licences(system, words)),
-        dict(references.values()),
-    )
+    for parent, own in ((root, ENVELOPE), (systems[0], SYSTEM)):
+        for section in parent:
+            space, _, name = str(section.tag)[1:].rpartition("}")
+            known = name in own if space == NAMESPACE else space == VMW
+            if name.endswith("Section") and not known and yes(section, "required", otherwise=True):
+                why = "it must be understood by whoever deploys it, and vSphere doesn't here"
+                raise wrong(path, section, f"{shown(name)} of {shown(space)} is required", why)
+    return systems[0]
 
 
 def _chosen(options: Sequence[Option]) -> str:
@@ -68,62 +103,6 @@ def _chosen(options: Sequence[Option]) -> str:
     options.
     """
     return next((option.id for option in options if option.default), options[0].id if options else "")
-
-
-def _references(
-    path: PurePath, root: Element, members: Mapping[str, Member]
-) -> Iterator[tuple[str, tuple[str, int]]]:
-    """File id → (href, bytes)."""
-    section = first(root, "References")
-    for file in children(section, "File") if section is not None else ():
-        href = raw(file, "href") or ""
-        if raw(file, "chunkSize"):
-            raise refusal(
-                path,
-                f"{shown(href)} is split into chunks",
-                next="repack it in one piece, for instance with ovftool",
-            )
-        if href not in members:
-            raise refusal(path, f"its descriptor refers to {shown(href)}, which it does not hold")
-        size, declared = members[href].size, raw(file, "size")
-        if declared is not None and number(path, declared, f"the size of {shown(href)}") != size:
-            raise refusal(path, f"{href} has {size} bytes, and its descriptor says {shown(declared)}")
-        yield attribute(file, "id"), (href, size)
-
-
-def _disks(
-    path: PurePath, root: Element, references: Mapping[str, tuple[str, int]], properties: Sequence[Property]
-) -> Iterator[Disk]:
-    section = first(root, "DiskSection")
-    for disk in children(section, "Disk") if section is not None else ():
-        name, file = attribute(disk, "diskId"), attribute(disk, "fileRef")
-        if file and file not in references:
-            raise refusal(
-                path,
-                (
-                    f"its disk {shown(name)} refers to the file {shown(file)}, which its descriptor does "
-                    "not list"
-                ),
-            )
-        href, size = references[file] if file else ("", 0)
-        unit = bytes_in(path, attribute(disk, "capacityAllocationUnits", "byte"), "disks")
-        capacity = number(path, _capacity(path, disk, properties), f"the capacity of {shown(name)}")
-        yield Disk(name, href, size, capacity * unit, attribute(disk, "format"))
-
-
-def _capacity(path: PurePath, disk: Element, properties: Sequence[Property]) -> str:
-    """A number, or that of the property that `${…}` names; "0" if it has no value yet."""
-    written = attribute(disk, "capacity", "0")
-    reference = re.fullmatch(r"\s*\$\{([^{}]+)\}\s*", written)
-    if reference is None:
-        return written
-    for each in properties:
-        if each.key == reference[1]:
-            return each.default or "0"
-    name = shown(attribute(disk, "diskId"))
-    raise refusal(
-        path, f"the capacity of its disk {name} is the property {shown(reference[1])}, which it does not have"
-    )
 
 
 def _networks(root: Element) -> Iterator[Network]:
@@ -145,13 +124,20 @@ def _properties(
     path: PurePath, sections: list[Element], words: Mapping[str, str], chosen: str
 ) -> tuple[Property, ...]:
     found: dict[str, Property] = {}
-    for section in sections:
+    names = [(attribute(each, "class"), attribute(each, "instance")) for each in sections]
+    for section, name in zip(sections, names, strict=True):
+        if names.count(name) > 1:
+            raise wrong(path, section, f"there is another one of the class {shown(name[0])!r}")
         category = ""
         for child in children(section, "Category", "Property"):
-            if attribute(child, "key"):
+            if child.tag.endswith("Property"):
                 made = _property(section, child, category, words, chosen)
                 if made.key in found:
-                    raise refusal(path, f"its descriptor names the property {shown(made.key)} twice")
+                    raise wrong(path, child, f"its descriptor names the property {shown(made.key)} twice")
+                if not attribute(child, "key"):
+                    raise wrong(path, child, "it has no key", "so it can't be set")
+                if not TYPES.fullmatch(made.type):
+                    raise wrong(path, child, f"{shown(made.key)} is of the type {shown(made.type)}", KNOWN)
                 found[made.key] = made
             else:
                 category = _worded(child, words)
@@ -162,15 +148,12 @@ def _property(
     section: Element, element: Element, category: str, words: Mapping[str, str], chosen: str
 ) -> Property:
     parts = (attribute(section, "class"), attribute(element, "key"), attribute(section, "instance"))
-    kind, qualifiers = attribute(element, "type", "string"), attribute(element, "qualifiers")
+    kind, qualifiers = attribute(element, "type"), attribute(element, "qualifiers")
     value = _value(element, chosen)
-    mine, never_empty = (
-        attribute(element, "userConfigurable").lower() == "true",
-        attribute(element, "required").lower() == "true",
-    )
+    mine, never_empty = yes(element, "userConfigurable"), yes(element, "required")
     needs = (
         never_empty
-        or bool(re.search(r"MinLen\(\s*[1-9]", qualifiers, re.IGNORECASE))
+        or (rules(kind, qualifiers).least or 0) > 0
         or bool(re.fullmatch(r"[us]?int\d*|real\d*", kind, re.IGNORECASE))
     )
     return Property(
@@ -197,57 +180,13 @@ def _value(element: Element, chosen: str) -> str:
 
 
 def _hidden(element: Element, kind: str) -> bool:
-    return kind.lower().startswith("password") or attribute(element, "password").lower() == "true"
-
-
-def _hardware(path: PurePath, section: Element | None, chosen: str) -> Hardware:
-    if section is None:
-        raise refusal(path, "its descriptor asks for no hardware", next="make sure that it is an appliance")
-    cpus = memory = 0
-    adapters: list[str] = []
-    for item in _items(section, chosen):
-        kind = text(item, "ResourceType")
-        if kind == PROCESSORS:
-            cpus = number(path, text(item, "VirtualQuantity") or "0", "the number of processors")
-        elif kind == MEMORY:
-            units = bytes_in(path, text(item, "AllocationUnits") or "MegaBytes", "memory")
-            memory = number(path, text(item, "VirtualQuantity") or "0", "the memory") * units
-        elif kind == ETHERNET:
-            adapters.append(text(item, "Connection"))
-    firmware = next(
-        (attribute(c, "value") for c in children(section, "Config") if attribute(c, "key") == "firmware"),
-        "bios",
-    )
-    return Hardware(
-        cpus, memory, text(first(section, "System"), "VirtualSystemType"), firmware, tuple(adapters)
-    )
-
-
-def _items(section: Element, chosen: str) -> Iterator[Element]:
-    """The hardware of a deployment option: that of all options, replaced by its own with the same id.
-
-    An item with a bound is a limit, not hardware.
-    """
-    items = [
-        item
-        for item in children(section, "Item", "EthernetPortItem")
-        if (raw(item, "bound") or "normal") == "normal"
-    ]
-    own = {text(item, "InstanceID") for item in items if chosen in attribute(item, "configuration").split()}
-    for item in items:
-        options = attribute(item, "configuration").split()
-        if chosen in options if options else text(item, "InstanceID") not in own - {""}:
-            yield item
+    return kind.lower().startswith("password") or yes(element, "password")
 
 
 def _options(root: Element, words: Mapping[str, str]) -> Iterator[Option]:
     section = first(root, "DeploymentOptionSection")
     for option in children(section, "Configuration") if section is not None else ():
-        yield Option(
-            attribute(option, "id"),
-            _worded(first(option, "Label"), words),
-            attribute(option, "default").lower() == "true",
-        )
+        yield Option(attribute(option, "id"), _worded(first(option, "Label"), words), yes(option, "default"))
 
 
 def _licences(system: Element, words: Mapping[str, str]) -> Iterator[str]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from bfinfra.backends.archives.bounds import shown
 from bfinfra.backends.archives.tar import Member
-from bfinfra.backends.ova import archive, manifest, xml
-from bfinfra.backends.ova.contents import Ova
+from bfinfra.backends.ova import archive, manifest, vmdk, xml
+from bfinfra.backends.ova.contents import Disk, Ova
 from bfinfra.backends.ova.descriptor import describe
 from bfinfra.backends.ova.source import LocalSource, Source, refusal
 from bfinfra.model.suggest import nearest
@@ -72,6 +72,8 @@ def _read(source: Source, stream: BinaryIO) -> Ova:
         )
     root, text = xml.parse(path, _content(source, stream, descriptors[0], ".ovf"))
     found = describe(path, root, members)
+    for disk in found.disks:
+        _streamed(source, disk, members)
     digests, signed = _vouched(source, stream, descriptors[0].name[:-4], members)
     return Ova(
         source=source,
@@ -88,6 +90,22 @@ def _read(source: Source, stream: BinaryIO) -> Ova:
         members=members,
         signature=signed,
     )
+
+
+def _streamed(source: Source, disk: Disk, members: Mapping[str, Member]) -> None:
+    """Raises Refusal if a disk's file is no VMDK that can be uploaded."""
+    if not disk.href:
+        return
+    size = min(vmdk.HEADER, disk.size)
+    with source.part(members[disk.href].offset, size) as part:
+        what = vmdk.odd(part.read(size))
+    if what:
+        raise refusal(
+            source.name,
+            f"{disk.href} is {what}",
+            "vSphere takes stream-optimised VMDKs only",
+            "convert it: qemu-img convert -O vmdk -o subformat=streamOptimized",
+        )
 
 
 def _vouched(
@@ -107,7 +125,7 @@ def _vouched(
         return {}, None
     names = [name for name in members if name not in (f"{stem}.mf", f"{stem}.cert")]
     content = _content(source, stream, listed, ".mf")
-    digests = manifest.parse(path, content, names)
+    digests = manifest.parse(path, content, names, own=(f"{stem}.mf", f"{stem}.cert"))
     if signed is None:
         return digests, None
     from bfinfra.backends.ova import signature  # noqa: PLC0415 - most OVAs bear none, and cryptography takes its time

@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable
 
 from bfinfra.backends.ova.contents import Property
+from bfinfra.backends.ova.rules import Rules, rules
 
-INTEGER = re.compile(
-    r"(?P<sign>[us]?)int(?P<bits>8|16|32|64)?(?:\((?P<low>-?\d+)\.\.(?P<high>-?\d+)\))?", re.IGNORECASE
-)
+LONGEST = 65535  # characters of a text without a rule
+INTEGER = re.compile(r"([us]?)int(8|16|32|64)?", re.IGNORECASE)
 
 
 def check(prop: Property, value: str) -> str:
@@ -24,15 +24,19 @@ def check(prop: Property, value: str) -> str:
 @functools.lru_cache(maxsize=256)
 def _checker(kind: str, qualifiers: str) -> Callable[[str], str]:
     """The function that checks a value."""
-    if kind.lower() == "boolean":
-        return _boolean
-    if match := INTEGER.fullmatch(kind):
-        return functools.partial(_integer, match, qualifiers)
-    if re.fullmatch(r"real(32|64)?", kind, re.IGNORECASE):
-        return _real
-    if kind.lower() == "ip" or kind.lower().startswith("ip:"):
-        return _address
-    return functools.partial(_text, *_rules(f"{kind} {qualifiers}"))
+    found = rules(kind, qualifiers)
+    base = kind.partition("(")[0].partition("[")[0].strip()
+    if base.lower() == "boolean":
+        own = _boolean
+    elif match := INTEGER.fullmatch(base):
+        own = functools.partial(_integer, match, found)
+    elif re.fullmatch(r"real(32|64)?", base, re.IGNORECASE):
+        own = _real
+    elif base.lower() == "ip" or base.lower().startswith("ip:"):
+        own = _address
+    else:
+        own = functools.partial(_text, found)
+    return lambda value: own(value) or _chosen(found.choices, value)
 
 
 def _boolean(value: str) -> str:
@@ -43,19 +47,12 @@ def _real(value: str) -> str:
     return "" if re.fullmatch(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", value) else "expected a number"
 
 
-def _integer(kind: re.Match[str], rules: str, value: str) -> str:
+def _integer(kind: re.Match[str], found: Rules, value: str) -> str:
     if not re.fullmatch(r"-?\d{1,20}", value):
         return "expected a whole number"
-    bits = int(kind["bits"] or 32)
-    low, high = (0, 2**bits - 1) if kind["sign"].lower() == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    least, most = (
-        re.search(r"MinValue\(\s*(-?\d+)", rules, re.IGNORECASE),
-        re.search(r"MaxValue\(\s*(-?\d+)", rules, re.IGNORECASE),
-    )
-    low, high = (
-        int(kind["low"] or (least[1] if least else low)),
-        int(kind["high"] or (most[1] if most else high)),
-    )
+    bits = int(kind[2] or 32)
+    low, high = (0, 2**bits - 1) if kind[1].lower() == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    low, high = (low if found.low is None else found.low), (high if found.high is None else found.high)
     return "" if low <= int(value) <= high else f"expected a whole number from {low} to {high}"
 
 
@@ -67,20 +64,10 @@ def _address(value: str) -> str:
     return ""
 
 
-def _text(low: int, high: int, choices: tuple[str, ...], value: str) -> str:
-    if not low <= len(value) <= high:
-        return f"expected {low} to {high} characters"
+def _text(found: Rules, value: str) -> str:
+    low, high = found.least or 0, LONGEST if found.most is None else found.most
+    return "" if low <= len(value) <= high else f"expected {low} to {high} characters"
+
+
+def _chosen(choices: tuple[str, ...], value: str) -> str:
     return f"expected one of {', '.join(choices)}" if choices and value not in choices else ""
-
-
-def _rules(rules: str) -> tuple[int, int, tuple[str, ...]]:
-    """Minimum and maximum of characters, and the choices: `MinLen(1) MaxLen(64) ValueMap{"a","b"}`,
-    `string(1..64)`, `string["a","b"]`.
-    """
-    span = re.search(r"string\((\d*)\.\.(\d*)\)", rules, re.IGNORECASE)
-    least = re.search(r"MinLen\(\s*(\d+)", rules, re.IGNORECASE)
-    most = re.search(r"MaxLen\(\s*(\d+)", rules, re.IGNORECASE)
-    low = int((least and least[1]) or (span and span[1]) or 0)
-    high = int((most and most[1]) or (span and span[2]) or 65535)
-    allowed = re.search(r"(?:ValueMap\s*\{|string\[)([^\]}]*)[\]}]", rules, re.IGNORECASE)
-    return low, high, tuple(re.findall(r'"([^"]*)"', allowed[1])) if allowed else ()

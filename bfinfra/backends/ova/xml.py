@@ -10,23 +10,20 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from bfinfra.backends.archives.bounds import shown
+from bfinfra.backends.ova import units
 from bfinfra.backends.ova.source import refusal
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element
 
-NAMESPACES = frozenset({"http://schemas.dmtf.org/ovf/envelope/1", "http://schemas.dmtf.org/ovf/envelope/2"})
+    from bfinfra.model.errors import Refusal
+
+NAMESPACE = "http://schemas.dmtf.org/ovf/envelope/1"
+"""OVF 1.0 and 1.1, which vSphere takes; 2.0 has another one."""
 ENCODINGS = frozenset({"utf-8", "us-ascii", "ascii", "iso-8859-1", "utf-16"})
+REPACK = "have it packed in a form that vSphere takes, for instance with ovftool"
 LONGEST = 1 << 16  # characters of one text
 MOST = 40_000  # tags; the descriptors of large appliances have a few thousand
-UNITS = {
-    "byte": 1,
-    "bytes": 1,
-    "kilobytes": 2**10,
-    "megabytes": 2**20,
-    "gigabytes": 2**30,
-    "terabytes": 2**40,
-}
 
 
 def parse(path: PurePath, data: bytes) -> tuple[Element, str]:
@@ -58,11 +55,12 @@ def parse(path: PurePath, data: bytes) -> tuple[Element, str]:
         raise refusal(
             path, "its descriptor declares a document type", "entities may be hidden there", "do not use it"
         )
-    if etree.QName(root).localname != "Envelope" or etree.QName(root).namespace not in NAMESPACES:
+    if etree.QName(root).localname != "Envelope" or etree.QName(root).namespace != NAMESPACE:
         raise refusal(
             path,
             f"its descriptor is no OVF envelope but {shown(str(root.tag))}",
-            f"known: {', '.join(sorted(NAMESPACES))}",
+            f"vSphere takes {NAMESPACE}",
+            "export it as OVF 1.0 or 1.1, for instance with ovftool",
         )
     if (info.encoding or "UTF-8").lower() not in ENCODINGS:
         raise refusal(path, f"its descriptor is encoded as {shown(str(info.encoding))}")
@@ -102,23 +100,31 @@ def raw(element: Element, name: str) -> str | None:
     )
 
 
-def number(path: PurePath, value: str, what: str) -> int:
+def yes(element: Element, name: str, *, otherwise: bool = False) -> bool:
+    """A boolean attribute: `true` or `1`."""
+    found = raw(element, name)
+    return otherwise if found is None else found.strip().lower() in ("true", "1")
+
+
+def wrong(path: PurePath, element: Element, what: str, why: str = "", next: str = REPACK) -> Refusal:
+    """A refusal of one element of the descriptor: names the file, the line and the element."""
+    name = str(element.tag).rpartition("}")[2]
+    return refusal(path, f"line {element.sourceline} of its descriptor, {name}: {what}", why, next)
+
+
+def number(path: PurePath, element: Element, value: str, what: str) -> int:
     """A whole number of at most 18 digits."""
     if not re.fullmatch(r"\s*\d{1,18}\s*", value):
-        raise refusal(path, f"its descriptor gives {shown(value)!r} as {what}", "a whole number is expected")
+        raise wrong(path, element, f"{shown(value)!r} is given as {what}", "a whole number is expected")
     return int(value)
 
 
-def bytes_in(path: PurePath, units: str, what: str) -> int:
-    """`byte * 2^20`, `MegaBytes` → bytes."""
-    match = re.fullmatch(r"\s*byte\s*\*\s*2\s*\^\s*(\d{1,2})\s*", units)
-    found = 2 ** int(match[1]) if match else UNITS.get(units.strip().lower())
+def bytes_in(path: PurePath, element: Element, written: str, what: str) -> int:
+    """The bytes of an allocation unit."""
+    found = units.size(written)
     if found is None:
-        raise refusal(
-            path,
-            f"its descriptor counts {what} in {shown(units)!r}",
-            "known: byte * 2^n, MegaBytes, GigaBytes",
-        )
+        why = "known: byte * 2^n, byte * 10^n, KB, MegaBytes, gibibyte and the like"
+        raise wrong(path, element, f"{what} is counted in {shown(written)!r}", why)
     return found
 
 

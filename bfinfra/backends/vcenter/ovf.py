@@ -5,9 +5,10 @@ complete or undone.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
+from urllib.parse import unquote
 
 import httpx2
 from pyVmomi import vim
@@ -138,7 +139,19 @@ class Imports:
             raise faults.of_fault(
                 result.error[0], f"vCenter can't import {wanted.name}", self._session.server
             )
-        return result.importSpec, list(result.fileItem or ())
+        items = list(result.fileItem or ())
+        for item in items:
+            item.path = self._held(item.path, wanted.files)
+        return result.importSpec, items
+
+    def _held(self, path: str, files: Mapping[str, int]) -> str:
+        """The file that vCenter asks for: it may write the name as the descriptor does, with `%20`."""
+        for name in (path, path.removeprefix("./"), unquote(path).removeprefix("./")):
+            if name in files:
+                return name
+        raise faults.malformed(
+            f"vCenter asks for {safe(path)}, which the OVA does not list", self._session.server, "fileItem"
+        )
 
     def _upload(self, lease: Any, info: Any, items: list[Any], wanted: Import, report: Report) -> str:
         try:

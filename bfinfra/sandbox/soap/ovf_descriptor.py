@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,17 @@ if TYPE_CHECKING:
 OVF = "http://schemas.dmtf.org/ovf/envelope/1"
 VMW = "http://www.vmware.com/schema/ovf"
 SAFE = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True)
-POWER = re.compile(r"byte\s*\*\s*(\d+)\^(\d+)")
+TRUE = ("true", "1")
+QUOTED = r'"(?:[^"\\]|\\.)*"'
+PREFIXES = ["kilo", "kibi", "mega", "mebi", "giga", "gibi", "tera", "tebi", "peta", "pebi"]
+WORDS = {
+    "byte": 1,
+    "bytes": 1,
+    **{f"{p}byte": (1024 if p.endswith("bi") else 1000) ** (n // 2 + 1) for n, p in enumerate(PREFIXES)},
+    **{f"{p}bytes": 1024 ** (n // 2 + 1) for n, p in enumerate(PREFIXES)},
+    **{f"{p[0]}{b}": 1024 ** (n // 2 + 1) for n, p in enumerate(PREFIXES) for b in ("b", "ib")},
+}
+"""Names of units: those of VMware, which count in 1024, and DSP0004's singular ones."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +46,7 @@ class Property:
     description: str
     least: int  # of a text's length or of a number's value
     most: int | None
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,9 +84,10 @@ class Product:
 
 @dataclass(frozen=True)
 class Item:
-    """One piece of virtual hardware, its fields by name."""
+    """One piece of virtual hardware, its fields by name. `required`: refused where it is not known."""
 
     fields: dict[str, str]
+    required: bool = True
 
     @property
     def kind(self) -> int:
@@ -220,8 +231,7 @@ def default_option(root: Element) -> str:
     """
     options = list(root.iter(f"{{{OVF}}}Configuration"))
     chosen = next(
-        (each for each in options if attribute(each, "default") in ("true", "1")),
-        options[0] if options else None,
+        (each for each in options if attribute(each, "default") in TRUE), options[0] if options else None
     )
     return attribute(chosen, "id") if chosen is not None else ""
 
@@ -245,14 +255,32 @@ def disk_of(element: object, properties: tuple[Property, ...]) -> Disk:
     written = attribute(element, "capacity") or "0"
     if match := re.fullmatch(r"\$\{(.+)\}", written):
         written = next((each.value or "0" for each in properties if each.id == match[1]), written)
-    capacity = number(written, "capacity") * units(attribute(element, "capacityAllocationUnits"))
+    unit = units(written_unit := attribute(element, "capacityAllocationUnits"))
+    if unit is None:
+        raise vim.fault.OvfInvalidValue(
+            lineNumber=1,
+            elementName="Disk",
+            attributeName="capacityAllocationUnits",
+            value=written_unit,
+            msg=f"The OVF descriptor counts a capacity in {written_unit!r}.",
+        )
+    capacity = number(written, "capacity") * unit
     return Disk(attribute(element, "diskId"), capacity, attribute(element, "fileRef"))
 
 
-def units(text: str) -> int:
-    """Bytes in an allocation unit: "byte * 2^30"."""
-    match = POWER.fullmatch(text.strip())
-    return int(math.pow(int(match[1]), int(match[2]))) if match else 1
+def units(text: str) -> int | None:
+    """Bytes in an allocation unit: "byte * 2^30", "MegaBytes"; None for what is none."""
+    found, named = 1, 0
+    for factor in re.sub(r"\s+", "", text).lower().split("*") if text.strip() else ():
+        if factor in WORDS:
+            named, found = named + 1, found * WORDS[factor]
+        elif match := re.fullmatch(r"([1-9]\d{0,18})(\^([1-9]\d?))?", factor):
+            found *= int(match[1]) ** int(match[3] or 1)
+        else:
+            return None
+        if named > 1 or found >= 2**63:
+            return None
+    return found
 
 
 def item_of(element: Any) -> Item:
@@ -260,7 +288,7 @@ def item_of(element: Any) -> Item:
     fields: dict[str, str] = {}
     for each in element:
         fields.setdefault(local(each), (each.text or "").strip())
-    return Item(fields)
+    return Item(fields, attribute(element, "required") not in ("false", "0"))
 
 
 def product_of(section: object) -> Product:
@@ -296,11 +324,9 @@ def property_of(section: Any, element: Any, category: str, option: str) -> Prope
         attribute(element, "key"),
         attribute(section, "instance"),
     )
-    qualifiers = dict(
-        re.findall(
-            r"(\w+)\(([^)]*)\)", attribute(element, "qualifiers") or element.get(f"{{{VMW}}}qualifiers") or ""
-        )
-    )
+    written = attribute(element, "qualifiers") or element.get(f"{{{VMW}}}qualifiers") or ""
+    choices = [found[1:-1].replace('\\"', '"') for found in re.findall(QUOTED, written)]
+    qualifiers = dict(re.findall(r"(\w+)\(([^)]*)\)", re.sub(QUOTED, "", written)))
     least, most = (qualifiers.get(f"{each}Len") or qualifiers.get(f"{each}Value") for each in ("Min", "Max"))
     return Property(
         ".".join(part for part in (class_id, key, instance_id) if part),
@@ -309,13 +335,14 @@ def property_of(section: Any, element: Any, category: str, option: str) -> Prope
         key,
         attribute(element, "type") or "string",
         default_value(element, option),
-        attribute(element, "userConfigurable") == "true",
-        attribute(element, "password") == "true",
+        attribute(element, "userConfigurable") in TRUE,
+        attribute(element, "password") in TRUE,
         category,
         child(element, "Label"),
         child(element, "Description"),
         int(least or 0),
         int(most) if most else None,
+        tuple(choices),
     )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from bfinfra.sandbox.inventory.vmtypes import vim
-from bfinfra.sandbox.soap.ovf_descriptor import Descriptor, Item
+from bfinfra.sandbox.soap.ovf_descriptor import Descriptor, Item, units
 
 DEVICE = vim.vm.device
 CPU, MEMORY, IDE, SCSI, NIC, FLOPPY, CD, DVD, DISK, SATA, USB = 3, 4, 5, 6, 10, 14, 15, 16, 17, 20, 23
@@ -21,7 +22,9 @@ NIC_TYPES = {
     "e1000e": DEVICE.VirtualE1000e,
     "pcnet32": DEVICE.VirtualPCNet32,
 }
-UNITS = {"byte * 2^20": 1, "byte * 2^30": 1024, "megabytes": 1, "gigabytes": 1024}
+NIC_NAMES = {*NIC_TYPES, "vmxnet", "vmxnet2", "vlance", "flexible", "sriovethernetcard"}
+TYPES = frozenset({1, CPU, MEMORY, IDE, SCSI, NIC, FLOPPY, CD, DVD, DISK, SATA, 21, 22, USB, 24})
+FAMILY = re.compile(r"vmx-\d+")
 
 
 def device_changes(descriptor: Descriptor, networks: dict[str, str], *, thin: bool) -> list[Any]:
@@ -31,7 +34,13 @@ def device_changes(descriptor: Descriptor, networks: dict[str, str], *, thin: bo
     keys: dict[str, int] = {}
     found = []
     order = {SCSI: 0, SATA: 0, IDE: 0, NIC: 1, CD: 1, DVD: 1, DISK: 2}
-    for item in sorted(descriptor.items, key=lambda each: order.get(each.kind, 3)):
+
+    def place(item: Item) -> tuple[int, int]:
+        return order.get(item.kind, 3), int(
+            item.fields.get("AddressOnParent") or 0
+        ) if item.kind == DISK else 0
+
+    for item in sorted(filter(known, descriptor.items), key=place):
         device = device_of(item, descriptor, networks, keys, thin=thin)
         if device is None:
             continue
@@ -41,6 +50,46 @@ def device_changes(descriptor: Descriptor, networks: dict[str, str], *, thin: bo
         keys[item.instance] = device.key = -100 - len(keys)
         operation = "create" if isinstance(device, DEVICE.VirtualDisk) else None
         found.append(DEVICE.VirtualDeviceSpec(operation="add", fileOperation=operation, device=device))
+    return found
+
+
+def known(item: Item) -> bool:
+    """Whether vSphere has such a device. OvfUnsupportedType, OvfUnsupportedSubType where it hasn't and the
+    machine requires it.
+    """
+    subtypes = set(re.split(r"[\s,]+", (item.fields.get("ResourceSubType") or "").lower())) - {""}
+    there = {SCSI: set(SCSI_TYPES), NIC: NIC_NAMES}.get(item.kind, subtypes)
+    if item.kind in TYPES and (not subtypes or subtypes & there):
+        return True
+    if not item.required:
+        return False
+    fields = {"name": item.fields.get("ElementName", ""), "instanceId": item.instance, "lineNumber": 1}
+    if item.kind in TYPES:
+        raise vim.fault.OvfUnsupportedSubType(
+            **fields,
+            elementName="Item",
+            deviceType=item.kind,
+            deviceSubType=" ".join(sorted(subtypes)),
+            msg=f"No support for the virtual hardware device subtype '{' '.join(sorted(subtypes))}'.",
+        )
+    raise vim.fault.OvfUnsupportedType(
+        **fields, deviceType=item.kind, msg=f"No support for the virtual hardware device type '{item.kind}'."
+    )
+
+
+def family(written: str) -> str | None:
+    """The first hardware family that vSphere knows of a list; None for an empty one.
+    OvfUnsupportedElementValue where it knows none.
+    """
+    names = [each for each in re.split(r"[\s,]+", written) if each]
+    found = next(filter(FAMILY.fullmatch, names), None)
+    if names and found is None:
+        raise vim.fault.OvfUnsupportedElementValue(
+            lineNumber=1,
+            name="VirtualSystemType",
+            value=written,
+            msg=f"Unsupported hardware family '{written}'.",
+        )
     return found
 
 
@@ -59,9 +108,15 @@ def device_of(
     if item.kind == IDE:
         return DEVICE.VirtualIDEController(key=200 + int(item.fields.get("Address") or 0))
     if item.kind == NIC:
-        backing = DEVICE.VirtualEthernetCard.NetworkBackingInfo(
-            deviceName=networks.get(item.fields.get("Connection", ""), item.fields.get("Connection", ""))
-        )
+        if (connection := item.fields.get("Connection", "")) and connection not in networks:
+            raise vim.fault.OvfInvalidValue(
+                lineNumber=1,
+                elementName="Connection",
+                attributeName="",
+                value=connection,
+                msg=f"The OVF network section has no network '{connection}'.",
+            )
+        backing = DEVICE.VirtualEthernetCard.NetworkBackingInfo(deviceName=networks.get(connection, ""))
         connect = DEVICE.VirtualDevice.ConnectInfo(
             startConnected=item.fields.get("AutomaticAllocation") != "false",
             connected=False,
@@ -83,7 +138,8 @@ def device_of(
 def disk(item: Item, descriptor: Descriptor, keys: dict[str, int], *, thin: bool) -> Any:
     """A disk. OvfInvalidValue where it names none of the descriptor's or no controller."""
     known = descriptor.disks.get(disk_id(item))
-    parent = keys.get(item.fields.get("Parent", ""))
+    named = item.fields.get("Parent", "")
+    parent = keys.get(named) if named else next(iter(keys.values()), None)
     if known is None or parent is None:
         wrong = "HostResource" if known is None else "Parent"
         raise vim.fault.OvfInvalidValue(
@@ -114,8 +170,9 @@ def quantity(descriptor: Descriptor, kind: int, default: int) -> int:
     """Return the number of CPUs, or the MiB of memory."""
     for item in descriptor.items:
         if item.kind == kind:
-            unit = UNITS.get((item.fields.get("AllocationUnits") or "").lower(), 1) if kind == MEMORY else 1
-            return int(item.fields.get("VirtualQuantity") or default) * unit
+            count = int(item.fields.get("VirtualQuantity") or default)
+            unit = units(item.fields.get("AllocationUnits") or "MegaBytes") if kind == MEMORY else 1
+            return count if kind != MEMORY else count * (unit or 1) >> 20
     return default
 
 

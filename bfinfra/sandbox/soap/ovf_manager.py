@@ -132,7 +132,7 @@ def config_spec(descriptor: Descriptor, name: str, store: Managed, values: dict[
     config = descriptor.config
     return vim.vm.ConfigSpec(
         name=name,
-        version=descriptor.family.split()[0] if descriptor.family else None,
+        version=ovf_hardware.family(descriptor.family),
         guestId=guest_id(descriptor.os_type),
         annotation=descriptor.annotation or None,
         files=vim.vm.FileInfo(vmPathName=f"[{store.name}]"),
@@ -162,7 +162,10 @@ def file_items(descriptor: Descriptor, name: str, spec: Any) -> list[Any]:
     """The files to upload, each with the disk that it fills."""
     keys = ovf_hardware.import_keys(name, spec.deviceChange)
     disks = [each.device for each in spec.deviceChange if isinstance(each.device, vim.vm.device.VirtualDisk)]
-    items = [item for item in descriptor.items if item.kind == ovf_hardware.DISK]
+    items = sorted(
+        (item for item in descriptor.items if item.kind == ovf_hardware.DISK),
+        key=lambda item: int(item.fields.get("AddressOnParent") or 0),
+    )
     found = []
     for item, device in zip(items, disks, strict=True):
         disk = descriptor.disks[ovf_hardware.disk_id(item)]

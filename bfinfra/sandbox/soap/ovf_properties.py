@@ -60,6 +60,8 @@ def wrong(each: Property, value: str) -> str:
     """Return why the value doesn't fit the type; "" where it does."""
     if each.type == "boolean" and value.lower() not in ("true", "false"):
         return "the value is neither true nor false"
+    if each.choices and value not in each.choices:
+        return f"the value is none of {', '.join(each.choices)}"
     if each.type in NUMBERS:
         return number(each, value)
     if each.type == "ip" and value and not is_address(value):

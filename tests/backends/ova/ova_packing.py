@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import io
+import struct
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
-DISK = b"KDMV" + bytes(range(256)) * 40
+DISK = struct.pack("<4sII", b"KDMV", 3, 0x30001) + bytes(range(256)) * 40
+"""The header of a stream-optimised VMDK, as far as bfinfra reads it, and anything."""
 OVF = """<?xml version="1.0" encoding="UTF-8"?>
 <Envelope xmlns="http://schemas.dmtf.org/ovf/envelope/1" xmlns:ovf="http://schemas.dmtf.org/ovf/envelope/1"
  xmlns:rasd="http://schemas.dmtf.org/wbem/wscim/1/cim-schema/2/CIM_ResourceAllocationSettingData"
@@ -34,10 +36,13 @@ OVF = """<?xml version="1.0" encoding="UTF-8"?>
 Share.</License></EulaSection>
     <VirtualHardwareSection><Info/>
       <System><vssd:VirtualSystemType>vmx-17</vssd:VirtualSystemType></System>
-      <Item><rasd:ResourceType>3</rasd:ResourceType><rasd:VirtualQuantity>4</rasd:VirtualQuantity></Item>
-      <Item ovf:configuration="large"><rasd:ResourceType>3</rasd:ResourceType><rasd:VirtualQuantity>8</rasd:VirtualQuantity></Item>
-      <Item><rasd:AllocationUnits>byte * 2^20</rasd:AllocationUnits><rasd:ResourceType>4</rasd:ResourceType><rasd:VirtualQuantity>32768</rasd:VirtualQuantity></Item>
-      <Item><rasd:Connection>Management</rasd:Connection><rasd:ResourceType>10</rasd:ResourceType></Item>
+      <Item><rasd:InstanceID>1</rasd:InstanceID><rasd:ResourceType>3</rasd:ResourceType><rasd:VirtualQuantity>4</rasd:VirtualQuantity></Item>
+      <Item ovf:configuration="large"><rasd:InstanceID>1</rasd:InstanceID><rasd:ResourceType>3</rasd:ResourceType><rasd:VirtualQuantity>8</rasd:VirtualQuantity></Item>
+      <Item><rasd:AllocationUnits>byte * 2^20</rasd:AllocationUnits><rasd:InstanceID>2</rasd:InstanceID><rasd:ResourceType>4</rasd:ResourceType><rasd:VirtualQuantity>32768</rasd:VirtualQuantity></Item>
+      <Item><rasd:Connection>Management</rasd:Connection><rasd:InstanceID>3</rasd:InstanceID><rasd:ResourceType>10</rasd:ResourceType></Item>
+      <Item><rasd:Address>0</rasd:Address><rasd:InstanceID>4</rasd:InstanceID><rasd:ResourceSubType>lsilogic</rasd:ResourceSubType><rasd:ResourceType>6</rasd:ResourceType></Item>
+      <Item><rasd:AddressOnParent>1</rasd:AddressOnParent><rasd:HostResource>ovf:/disk/vmdisk2</rasd:HostResource><rasd:InstanceID>6</rasd:InstanceID><rasd:Parent>4</rasd:Parent><rasd:ResourceType>17</rasd:ResourceType></Item>
+      <Item><rasd:AddressOnParent>0</rasd:AddressOnParent><rasd:HostResource>ovf:/disk/vmdisk1</rasd:HostResource><rasd:InstanceID>5</rasd:InstanceID><rasd:Parent>4</rasd:Parent><rasd:ResourceType>17</rasd:ResourceType></Item>
       <vmw:Config ovf:required="false" vmw:key="firmware" vmw:value="efi"/>
     </VirtualHardwareSection>
   </VirtualSystem>

@@ -103,8 +103,8 @@ def test_a_size_beyond_eight_gigabytes_is_read_from_a_sparse_file(tmp_path: Path
             text = OVF.replace(str(len(DISK)), str(size)).encode()
             head = tarfile.TarInfo("a.ovf")
             head.size = len(text)
-            stream.write(head.tobuf(form) + text + bytes(-len(text) % 512) + info.tobuf(form))
-            os.truncate(stream.fileno(), stream.tell() + size + 1024)
+            stream.write(head.tobuf(form) + text + bytes(-len(text) % 512) + info.tobuf(form) + DISK)
+            os.truncate(stream.fileno(), stream.tell() - len(DISK) + size + 1024)
         assert read(path).files == {"a-disk1.vmdk": size}
 
 
