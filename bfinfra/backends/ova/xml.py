@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 NAMESPACE = "http://schemas.dmtf.org/ovf/envelope/1"
 """OVF 1.0 and 1.1, which vSphere takes; 2.0 has another one."""
 ENCODINGS = frozenset({"utf-8", "us-ascii", "ascii", "iso-8859-1", "utf-16"})
+DECLARED = re.compile(r"""\A(\s*<\?xml[^>]*\sencoding\s*=\s*["'])[\w.-]+(["'])""")
+"""The encoding in an XML declaration."""
 REPACK = "have it packed in a form that vSphere takes, for instance with ovftool"
 LONGEST = 1 << 16  # characters of one text
 MOST = 40_000  # tags; the descriptors of large appliances have a few thousand
@@ -64,7 +66,8 @@ def parse(path: PurePath, data: bytes) -> tuple[Element, str]:
         )
     if (info.encoding or "UTF-8").lower() not in ENCODINGS:
         raise refusal(path, f"its descriptor is encoded as {shown(str(info.encoding))}")
-    return root, data.decode(info.encoding or "UTF-8").removeprefix("\ufeff")
+    text = data.decode(info.encoding or "UTF-8").removeprefix("\ufeff")
+    return root, DECLARED.sub(r"\1UTF-8\2", text, count=1)  # it is sent within SOAP, which is UTF-8
 
 
 def children(parent: Element, *names: str) -> Iterator[Element]:

@@ -63,17 +63,20 @@ def known(item: Item) -> bool:
         return True
     if not item.required:
         return False
-    fields = {"name": item.fields.get("ElementName", ""), "instanceId": item.instance, "lineNumber": 1}
+    fields = {"instanceId": item.instance, "lineNumber": 1}
     if item.kind in TYPES:
         raise vim.fault.OvfUnsupportedSubType(
             **fields,
-            elementName="Item",
+            elementName=item.fields.get("ElementName", ""),
             deviceType=item.kind,
             deviceSubType=" ".join(sorted(subtypes)),
             msg=f"No support for the virtual hardware device subtype '{' '.join(sorted(subtypes))}'.",
         )
     raise vim.fault.OvfUnsupportedType(
-        **fields, deviceType=item.kind, msg=f"No support for the virtual hardware device type '{item.kind}'."
+        **fields,
+        name=item.fields.get("ElementName", ""),
+        deviceType=item.kind,
+        msg=f"No support for the virtual hardware device type '{item.kind}'.",
     )
 
 

@@ -6,12 +6,15 @@ import re
 from pathlib import Path
 
 import pytest
-from odd_ovas import FIRST, ODD, Odd
+from odd_ovas import FIRST, ODD, Odd, Parts
+from pyVmomi import vim
 
 from bfinfra.backends.ova import check, inspect, read, units, verify
 from bfinfra.backends.ova.rules import Rules, rules
 from bfinfra.model.errors import Refusal
-from bfinfra.sandbox.soap import ovf_descriptor
+from bfinfra.sandbox.soap import ovf_descriptor, ovf_hardware
+
+ETHERNET = vim.vm.device.VirtualEthernetCard
 
 
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: odd.name)
@@ -107,3 +110,43 @@ def test_a_value_must_be_one_of_the_choices(tmp_path: Path) -> None:
     assert not mode.required
     assert (check(mode, "a{1},b"), check(mode, "MinLen(9)")) == ("", "")
     assert check(mode, "b") == "expected one of a{1},b, MinLen(9)"
+
+
+@pytest.mark.parametrize("odd", [each for each in ODD if not each.refused], ids=lambda odd: odd.name)
+def test_the_sandbox_s_vcenter_makes_of_each_what_bfinfra_reads(odd: Odd, tmp_path: Path) -> None:
+    """Two readers, written apart."""
+    ours = read(odd.write(tmp_path))
+    theirs = ovf_descriptor.parse(ours.descriptor)
+    changes = ovf_hardware.device_changes(theirs, {name: name for name in theirs.networks}, thin=True)
+    devices = [each.device for each in changes]
+    assert [each.capacityInBytes for each in devices if hasattr(each, "capacityInBytes")] == [
+        disk.capacity for disk in ours.disks
+    ]
+    adapters = [each.backing.deviceName for each in devices if isinstance(each, ETHERNET)]
+    assert tuple(adapters) == ours.hardware.adapters
+    assert list(theirs.networks) == [each.name for each in ours.networks]
+    assert ovf_hardware.quantity(theirs, ovf_hardware.MEMORY, 0) << 20 == ours.hardware.memory
+    assert ovf_hardware.family(theirs.family) == ours.hardware.version
+    assert [each.id for each in theirs.properties] == [each.key for each in ours.properties]
+
+
+REFUSED_BY_VCENTER = (
+    "capacity in furlongs",
+    "family virtualbox-2.2",
+    "required sound card",
+    "adapter of virtio",
+    "network that isn't listed",
+    "disk of an unknown id",
+    "OVF 2",
+)
+"""What vCenter itself refuses. The rest breaks later: at the upload, or in a client that joins and unpacks."""
+
+
+@pytest.mark.parametrize("name", REFUSED_BY_VCENTER)
+def test_the_sandbox_s_vcenter_refuses_what_vcenter_does(name: str) -> None:
+    parts = Parts()
+    next(each for each in ODD if each.name == name).change(parts)
+    with pytest.raises(vim.fault.OvfFault):
+        found = ovf_descriptor.parse(parts.text)
+        ovf_hardware.family(found.family)
+        ovf_hardware.device_changes(found, {name: name for name in found.networks}, thin=True)
