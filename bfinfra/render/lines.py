@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from bfinfra.model.events import Ended, Ending, Event, Progressed, Settling, StepBegun, StepEnded
 from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key
-from bfinfra.render.progress import amount, rate
+from bfinfra.render.progress import again, amount, rate
 from bfinfra.render.safe import safe
 from bfinfra.render.summary import DONE, WORDS
 from bfinfra.render.text import own
@@ -40,9 +40,8 @@ class Lines:
                 f"{max(event.number, self._steps.get(event.key, 0))}: {safe(event.title)}"
             )
         elif isinstance(event, StepEnded) and event.problem:
-            yield (
-                f"{safe(event.key)}: {'looks again' if event.again else 'failed'}: {safe(event.problem.what)}"
-            )
+            words = again(event.problem) if event.again else f"failed: {safe(event.problem.what)}"
+            yield f"{safe(event.key)}: {words}"
         elif isinstance(event, Settling):
             yield f"{safe(event.key)}: waits: {safe(event.why)}"
         elif isinstance(event, Progressed):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import field
 
+from bfinfra.model.errors import Problem
 from bfinfra.model.events import Ended, Event, Progressed, Settling, Started, StepBegun, StepEnded
 from bfinfra.model.kind import Done
 from bfinfra.model.plan import Item, Plan
@@ -15,6 +16,11 @@ from bfinfra.render.safe import safe
 from bfinfra.render.values import duration
 
 WINDOW = 10.0  # seconds over which a rate is measured
+
+
+def again(problem: Problem) -> str:
+    """Why a step is tried again: what failed, and the server's reason. An ending tells the whole problem."""
+    return "looks again: " + ": ".join(safe(part) for part in (problem.what, problem.why) if part)
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,7 @@ class Progress:
         running.progress = None
         running.marks.clear()
         if event.again and event.problem:
-            running.doing = f"looks again: {safe(event.problem.what)}"
+            running.doing = again(event.problem)
 
     def _progressed(self, event: Progressed) -> None:
         running = self._of(event)

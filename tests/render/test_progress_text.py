@@ -73,8 +73,18 @@ def test_waiting_for_readiness_and_another_read_are_shown(plan):
     progress = Progress(plan)
     progress(Started(at=0, key=HOST, action=Action.UPDATE))
     assert progress.rows(1) == (Row(HOST, "looking", since=1),)
-    progress(StepEnded(at=2, key=HOST, title="x", number=1, seconds=1, problem=Problem("busy"), again=True))
-    assert progress.rows(2)[0].doing == "looks again: busy"
+    progress(
+        StepEnded(
+            at=2,
+            key=HOST,
+            title="x",
+            number=1,
+            seconds=1,
+            problem=Problem("CloneVM_Task failed", why="no room"),
+            again=True,
+        )
+    )
+    assert progress.rows(2)[0].doing == "looks again: CloneVM_Task failed: no room"
     progress(Settling(at=3, key=HOST, why="reboots"))
     assert progress.rows(3)[0].doing == "waits: reboots"
 

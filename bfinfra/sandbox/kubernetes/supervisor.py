@@ -158,7 +158,11 @@ class Supervisor:
             )
         for host in self._hosts:
             self.running.add_node(
-                host.partition(".")[0], cpus=40, memory=2**39, version=self.cluster.version, roles=("agent",)
+                host.partition(".")[0].lower(),
+                cpus=40,
+                memory=2**39,
+                version=self.cluster.version,
+                roles=("agent",),
             )
         self.sync_classes()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from bfinfra.sandbox.rest import enabling, namespaces, registries
 from bfinfra.sandbox.rest.content import library_of
 from bfinfra.sandbox.rest.published import items_of
-from bfinfra.sandbox.rest.state import SAVED, RestState
+from bfinfra.sandbox.rest.state import KEPT, SAVED, Records, RestState
 from bfinfra.sandbox.rest.tagging import tagged
 from bfinfra.sandbox.rest.vm_classes import class_of
 
@@ -27,21 +27,23 @@ class FilledRestState(RestState):
         self._fill()
 
     def _fill(self) -> None:
-        self.namespaces, self.items, self.sessions = {}, {}, {}
-        self.vm_classes = {name: class_of(name, each) for name, each in self.world.vm_classes.items()}
+        for name in KEPT:
+            setattr(self, name, Records())
+        self.vm_classes |= {name: class_of(name, each) for name, each in self.world.vm_classes.items()}
         made = [library_of(self.inventory, name, each) for name, each in self.world.content_libraries.items()]
-        self.libraries = {each["id"]: each for each in made}
+        self.libraries |= {each["id"]: each for each in made}
         for each in made:
             self.items |= items_of(each, self.inventory)
-        self.categories, self.tags, self.attached = tagged(self.inventory)
-        self.profiles, self.enabled, self.settings, self.registries = {}, {}, {}, {}
-        self.images, self.depots, self.drafts, self.scans, self.tasks = {}, {}, {}, {}, {}
+        categories, tags, attached = tagged(self.inventory)
+        self.categories |= categories
+        self.tags |= tags
+        self.attached |= attached
 
     def restore(self, data: dict[str, Any]) -> None:
         """Load what `save` returned; work in progress continues."""
         with self.lock:
             for name in SAVED:
-                setattr(self, name, data.get(name, {}))  # an older state has fewer
+                setattr(self, name, Records(data.get(name, {})))  # an older state has fewer
         for cluster in list(self.enabled):
             enabling.resume(self, cluster)
         for registry in list(self.registries):

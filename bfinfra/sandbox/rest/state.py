@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bfinfra.sandbox.rest.enabled import supervisor_of
 from bfinfra.sandbox.world import StoragePolicy
 
 if TYPE_CHECKING:
+    from _collections_abc import dict_items, dict_values
+
     from bfinfra.sandbox.clock import Clock
     from bfinfra.sandbox.faults import Faults
     from bfinfra.sandbox.inventory import Inventory, Managed
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.world_hosts import Supervisor
 
 Info = dict[str, Any]
+T = TypeVar("T")
 SAVED = (
     "namespaces",
     "vm_classes",
@@ -37,6 +40,27 @@ SAVED = (
 )
 
 
+KEPT = (*SAVED, "sessions", "scans", "tasks")
+"""All records; the last of them a restart forgets."""
+
+
+class Records(dict[str, T]):
+    """Records by id. Going through them sees those of one moment: a request that reads holds no lock, and
+    others come and go meanwhile.
+    """
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.copy(self))
+
+    def items(self) -> dict_items[str, T]:
+        """Ids and records, as they are now."""
+        return dict.copy(self).items()
+
+    def values(self) -> dict_values[str, T]:
+        """Records, as they are now."""
+        return dict.copy(self).values()
+
+
 class RestState:
     """Records by id, as the API's Info structures. Hold `lock` while changing any.
 
@@ -50,31 +74,31 @@ class RestState:
         self._telling = (
             threading.RLock()
         )  # the hooks are called in the order of the changes; `lock` is free meanwhile
-        self.namespaces: dict[str, Info] = {}
-        self.vm_classes: dict[str, Info] = {}
-        self.libraries: dict[str, Info] = {}
-        self.items: dict[str, Info] = {}
-        self.sessions: dict[str, Info] = {}
-        self.categories: dict[str, Info] = {}
-        self.tags: dict[str, Info] = {}
-        self.attached: dict[str, list[Info]] = {}
+        self.namespaces: dict[str, Info] = Records()
+        self.vm_classes: dict[str, Info] = Records()
+        self.libraries: dict[str, Info] = Records()
+        self.items: dict[str, Info] = Records()
+        self.sessions: dict[str, Info] = Records()
+        self.categories: dict[str, Info] = Records()
+        self.tags: dict[str, Info] = Records()
+        self.attached: dict[str, list[Info]] = Records()
         """Objects by the id of their tag: {"id": "vm-42", "type": "VirtualMachine"}."""
-        self.profiles: dict[str, Info] = {}
+        self.profiles: dict[str, Info] = Records()
         """Storage policies that were created through the API, by id; `constraints` as XML."""
-        self.enabled: dict[str, Info] = {}
+        self.enabled: dict[str, Info] = Records()
         """Supervisors that were enabled through the API, by the id of their cluster; those of the world file
         are not among them.
         """
-        self.settings: dict[str, Info] = {}
+        self.settings: dict[str, Info] = Records()
         """Changed settings of supervisors, by the id of the cluster."""
-        self.registries: dict[str, Info] = {}
-        self.images: dict[str, Info] = {}
+        self.registries: dict[str, Info] = Records()
+        self.images: dict[str, Info] = Records()
         """Images that somebody changed, by the id of their cluster: components and commit."""
-        self.depots: dict[str, Info] = {}
-        self.drafts: dict[str, Info] = {}
-        self.scans: dict[str, Info] = {}
+        self.depots: dict[str, Info] = Records()
+        self.drafts: dict[str, Info] = Records()
+        self.scans: dict[str, Info] = Records()
         """The last comparison of a cluster's hosts with its image; made anew after a restart."""
-        self.tasks: dict[str, Info] = {}
+        self.tasks: dict[str, Info] = Records()
         """Tasks of REST operations; a restart forgets them."""
         self.supervisor_hooks: list[Callable[[str], None]] = []
         self.namespace_hooks: list[Callable[[str, Info | None], None]] = []
@@ -101,8 +125,9 @@ class RestState:
             if cluster.name in self.world.clusters
         }
         made = {
-            moid: (self.inventory.objects[moid], supervisor_of(each["spec"]))
+            moid: (cluster, supervisor_of(each["spec"]))
             for moid, each in self.enabled.items()
+            if (cluster := self.inventory.objects.get(moid)) is not None
         }
         return {
             moid: (cluster, supervisor)

@@ -106,13 +106,18 @@ def world(listeners: Listeners, pki: Pki, clock: Clock) -> Iterator[Logins]:
         outside(listeners, pki),
         releases=RELEASES,
         pool=("10.0.0.10", "10.0.0.11"),
-        hosts=("esx1.x.test",),
+        hosts=("esx1.x.test", "ESX2.x.test"),
     )
     supervisor.open()
     supervisor.namespace_ready("ns", SPEC)
     until(lambda: supervisor.cluster.get("", "serviceaccounts", "default", "ns"))
     yield Logins(supervisor, listeners, pki)
     supervisor.close()
+
+
+def test_a_host_in_capital_letters_has_a_node_that_kubernetes_takes(world: Logins) -> None:
+    nodes = {each["metadata"]["name"] for each in world.supervisor.cluster.all("", "nodes")}
+    assert {"esx1", "esx2"} <= nodes
 
 
 def cluster(
