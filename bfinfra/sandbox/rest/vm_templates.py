@@ -140,8 +140,8 @@ def _cloned(call: Call, source: str, spec: dict[str, Any], how: Any) -> Managed:
     try:
         with inventory.lock:
             may_clone(caller, origin, folder, how)
-            check_name(inventory, folder, spec["name"])
-            return vm_life.cloned(caller, origin, folder, spec["name"], how)
+            name = check_name(inventory, folder, spec["name"])
+            return vm_life.cloned(caller, origin, folder, name, how)
     except vim.fault.NoPermission as error:
         raise Refused("UNAUTHORIZED", str(error.msg)) from None
     except vim.fault.DuplicateName as error:

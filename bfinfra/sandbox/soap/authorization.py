@@ -59,10 +59,14 @@ CHECKED = (
             "DeleteLibraryItem",
         )
     ),
-    *(f"DVSwitch.{part}" for part in ("Modify", "Delete", "HostOp")),
+    *(f"DVSwitch.{part}" for part in ("Modify", "Delete", "HostOp", "PortSetting")),
+    "Datacenter.Rename",
+    "Datastore.Rename",
     "DVPortgroup.Modify",
     "DVPortgroup.Delete",
+    "Folder.Rename",
     "Host.Config.Network",
+    "Host.Inventory.RenameCluster",
     "Host.Config.AdvancedConfig",
     *(
         f"InventoryService.Tagging.{what}"

@@ -34,12 +34,12 @@ def child_types(folder: Managed) -> list[str]:
 @method(FOLDER, "CreateFolder")
 def create(call: Call, this: Managed, args: Any) -> Any:
     """A folder for the same things. DuplicateName where a child has the name."""
-    check_name(call.inventory, this, args.name)
+    name = check_name(call.inventory, this, args.name)
     prefix = next((PREFIXES[each] for each in child_types(this) if each in PREFIXES), "group-d")
     made = call.inventory.add(
         vim.Folder,
         call.inventory.new_id(prefix, 100),
-        name=args.name,
+        name=name,
         parent=this.ref,
         childType=this["childType"],
         value=[],
@@ -54,8 +54,8 @@ def create_datacenter(call: Call, this: Managed, args: Any) -> Any:
     """A datacenter with its four folders."""
     if "Datacenter" not in child_types(this):
         raise vmodl.fault.NotSupported(msg=f"The folder {this.name} holds no datacenters.")
-    check_name(call.inventory, this, args.name)
-    return add_datacenter(call.inventory, this, args.name).ref
+    name = check_name(call.inventory, this, args.name)
+    return add_datacenter(call.inventory, this, name).ref
 
 
 @method(FOLDER, "MoveIntoFolder_Task")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from bfinfra.sandbox.inventory.computed import used_memory
 from bfinfra.sandbox.inventory.vmtypes import vim, vmodl
@@ -15,15 +17,28 @@ if TYPE_CHECKING:
 NAME_LIMIT = 80
 
 
-def check_name(inventory: Inventory, folder: Managed, name: str | None, but: Managed | None = None) -> None:
-    """InvalidName for no name or one too long, DuplicateName where a sibling has it."""
-    if not name or len(name) > NAME_LIMIT:
+def kept_name(name: str) -> str:
+    """A name as vCenter keeps it: slashes of both kinds and `%` are escaped, but for a `%` that begins an
+    escape. Source: ManagedEntity.name.
+    """
+    plain = re.sub(r"%(?![0-9A-Fa-f]{2})", "%25", name)
+    return plain.replace("/", "%2f").replace("\\", "%5c")
+
+
+def check_name(inventory: Inventory, folder: Managed, name: str | None, but: Managed | None = None) -> str:
+    """The name as it is kept. InvalidName for no name or one too long, DuplicateName where a sibling has it.
+
+    Names are unique among the children of a folder, a pool or a switch's folder, as vSphere has it.
+    """
+    if not name or len(unquote(name)) > NAME_LIMIT:
         raise vim.fault.InvalidName(name=name or "", msg=f"The name '{name or ''}' is not valid.")
+    name = kept_name(name)
     for each in inventory.children(folder):
         if each.name == name and each is not but:
             raise vim.fault.DuplicateName(
                 name=name, object=each.ref, msg=f"The name '{name}' already exists."
             )
+    return name
 
 
 def host_for(inventory: Inventory, pool: Managed, host: Managed | None, spec: Any) -> Managed:

@@ -21,14 +21,10 @@ POOL = "vim.ResourcePool"
 def create(call: Call, this: Managed, args: Any) -> Any:
     """A pool below this one. DuplicateName, InvalidName, InvalidArgument."""
     call.need("Resource.CreatePool", this)
-    check_name(call.inventory, this, args.name)
+    name = check_name(call.inventory, this, args.name)
     check_allocation(args.spec)
     made = add_pool(
-        call.inventory,
-        this.ref,
-        this["owner"],
-        args.name,
-        (args.spec.cpuAllocation, args.spec.memoryAllocation),
+        call.inventory, this.ref, this["owner"], name, (args.spec.cpuAllocation, args.spec.memoryAllocation)
     )
     call.inventory.touch(this)
     return made.ref
@@ -50,8 +46,7 @@ def update(call: Call, this: Managed, args: Any) -> None:
     if args.name and args.name != this.name:
         refuse_root(call, this)
         call.need("Resource.RenamePool", this)
-        check_name(call.inventory, call.inventory.get(this.parent), args.name, this)
-        this["name"] = args.name
+        this["name"] = check_name(call.inventory, call.inventory.get(this.parent), args.name, this)
     if args.config is not None:
         call.need("Resource.EditPool", this)
         config = this["config"]
@@ -110,5 +105,6 @@ def move_into(call: Call, this: Managed, args: Any) -> None:
             each["resourcePool"] = this.ref
         else:
             call.need("Resource.MovePool", this, each)
+            check_name(call.inventory, this, each.name, each)
             each["parent"] = this.ref
         call.inventory.touch(each, this)

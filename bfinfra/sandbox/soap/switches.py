@@ -26,7 +26,7 @@ SWITCH, GROUP = "vim.DistributedVirtualSwitch", "vim.dvs.DistributedVirtualPortg
 def create_switch(call: Call, this: Managed, args: Any) -> vim.Task:
     """A switch with the hosts that its specification names. DuplicateName."""
     may_change_hosts(call, this, args.spec.configSpec.host)
-    check_name(call.inventory, this, args.spec.configSpec.name)
+    args.spec.configSpec.name = check_name(call.inventory, this, args.spec.configSpec.name)
     return tasks.start(
         call,
         this,
@@ -48,7 +48,7 @@ def may_change_hosts(call: Call, on: Managed, members: Any) -> None:
 def made_switch(call: Call, folder: Managed, spec: Any, product: Any = None) -> Managed:
     """The switch, and its port group for NICs."""
     inventory = call.inventory
-    check_name(inventory, folder, spec.name)
+    spec.name = check_name(inventory, folder, spec.name)
     ident = inventory.new_id("dvs-", 20)
     uuid, version = (
         inventory.new_uuid(ident),
@@ -192,7 +192,7 @@ def reconfigure_switch(call: Call, this: Managed, args: Any) -> vim.Task:
     if spec.configVersion and spec.configVersion != config.configVersion:
         raise vim.fault.ConcurrentAccess(msg="The switch was modified by another operation.")
     if spec.name and spec.name != this.name:
-        check_name(call.inventory, call.inventory.get(this.parent), spec.name, this)
+        spec.name = check_name(call.inventory, call.inventory.get(this.parent), spec.name, this)
 
     def change() -> None:
         change_members(call, this, spec.host or [])
@@ -241,7 +241,7 @@ def _summary(inventory: Inventory, switch: Managed) -> Any:
 def add_groups(call: Call, this: Managed, args: Any) -> vim.Task:
     """Port groups."""
     for each in args.spec:
-        check_name(call.inventory, call.inventory.get(this.parent), each.name)
+        each.name = check_name(call.inventory, call.inventory.get(this.parent), each.name)
     return tasks.start(
         call,
         this,
@@ -253,7 +253,7 @@ def add_groups(call: Call, this: Managed, args: Any) -> vim.Task:
 @method(SWITCH, "CreateDVPortgroup_Task")
 def add_group(call: Call, this: Managed, args: Any) -> vim.Task:
     """One port group; the task gives its reference."""
-    check_name(call.inventory, call.inventory.get(this.parent), args.spec.name)
+    args.spec.name = check_name(call.inventory, call.inventory.get(this.parent), args.spec.name)
     return tasks.start(
         call, this, "DistributedVirtualSwitch.addPortgroup", lambda: make_group(call, this, args.spec).ref
     )
@@ -262,7 +262,7 @@ def add_group(call: Call, this: Managed, args: Any) -> vim.Task:
 def make_group(call: Call, switch: Managed, spec: Any) -> Managed:
     """A port group that the switch's hosts offer."""
     inventory = call.inventory
-    check_name(inventory, inventory.get(switch.parent), spec.name)
+    spec.name = check_name(inventory, inventory.get(switch.parent), spec.name)
     key = inventory.new_id("dvportgroup-", 30)
     config = vim.dvs.DistributedVirtualPortgroup.ConfigInfo(
         key=key,
@@ -317,7 +317,7 @@ def reconfigure(call: Call, this: Managed, args: Any) -> vim.Task:
     if spec.configVersion and spec.configVersion != config.configVersion:
         raise vim.fault.ConcurrentAccess(msg="The port group was modified by another operation.")
     if spec.name and spec.name != this.name:
-        check_name(call.inventory, call.inventory.get(this.parent), spec.name, this)
+        spec.name = check_name(call.inventory, call.inventory.get(this.parent), spec.name, this)
 
     def change() -> None:
         for name in ("name", "numPorts", "description", "type", "autoExpand"):

@@ -26,7 +26,7 @@ def create_vm(call: Call, this: Managed, args: Any) -> vim.Task:
     may_create(call, this, args.pool, args.config)
     pool = call.inventory.get(args.pool)
     host = call.inventory.get(args.host) if args.host else None
-    check_name(call.inventory, this, args.config.name)
+    args.config.name = check_name(call.inventory, this, args.config.name)
     datastore_for(
         call.inventory,
         host_for(call.inventory, pool, host, args.config),
@@ -56,7 +56,7 @@ def make(
     of placing and of the specification; nothing is left behind then.
     """
     (pool, host, store), inventory = place, call.inventory
-    check_name(inventory, folder, spec.name)
+    spec.name = check_name(inventory, folder, spec.name)
     home = host_for(inventory, pool, host, spec)
     store = store or datastore_for(inventory, home, spec.files and spec.files.vmPathName)
     vm = add_vm(inventory, spec.name, folder, (pool, home, store))

@@ -65,12 +65,25 @@ def vanish(call: Call, vm: Managed) -> None:
     inventory.remove(vm)
 
 
+RENAMING = (
+    (vim.VirtualMachine, "VirtualMachine.Config.Rename"),
+    (vim.Folder, "Folder.Rename"),
+    (vim.Datacenter, "Datacenter.Rename"),
+    (vim.ResourcePool, "Resource.RenamePool"),
+    (vim.Datastore, "Datastore.Rename"),
+    (vim.ComputeResource, "Host.Inventory.RenameCluster"),
+    (vim.DistributedVirtualSwitch, "DVSwitch.Modify"),
+    (vim.dvs.DistributedVirtualPortgroup, "DVPortgroup.Modify"),
+)
+"""What a new name wants, by the type of the object. Source: ManagedEntity.Rename_Task."""
+
+
 @method("vim.ManagedEntity", "Rename_Task")
 def rename(call: Call, this: Managed, args: Any) -> vim.Task:
     """Another name. DuplicateName where a sibling has it."""
-    call.need("VirtualMachine.Config.Rename" if this.is_a(vim.VirtualMachine) else "Folder.Rename", this)
-    check_name(call.inventory, call.inventory.get(this.parent), args.newName, this)
-    return tasks.start(call, this, f"{this.kind}.rename", lambda: renamed(call, this, args.newName))
+    call.need(next((right for kind, right in RENAMING if this.is_a(kind)), "System.Modify"), this)
+    name = check_name(call.inventory, call.inventory.get(this.parent), args.newName, this)
+    return tasks.start(call, this, f"{this.kind}.rename", lambda: renamed(call, this, name))
 
 
 def renamed(call: Call, entity: Managed, name: str) -> None:
@@ -108,9 +121,9 @@ def clone(call: Call, this: Managed, args: Any) -> vim.Task:
     refuse_importing(call.inventory, this)
     folder = call.inventory.get(args.folder)
     may_clone(call, this, folder, args.spec)
-    check_name(call.inventory, folder, args.name)
+    name = check_name(call.inventory, folder, args.name)
     return tasks.start(
-        call, this, "VirtualMachine.clone", lambda: cloned(call, this, folder, args.name, args.spec).ref
+        call, this, "VirtualMachine.clone", lambda: cloned(call, this, folder, name, args.spec).ref
     )
 
 

@@ -35,7 +35,7 @@ def change(call: Call, vm: Managed, spec: Any) -> None:
     call.inventory.get(vm.ref)
     if spec.name and spec.name != vm.name:
         parent = call.inventory.get(vm.parent)
-        check_name(call.inventory, parent, spec.name, vm)
+        spec.name = check_name(call.inventory, parent, spec.name, vm)
     apply(call.inventory, vm, spec)
     if spec.name:
         vm["name"] = vm["config"].name = spec.name
