@@ -62,9 +62,10 @@ def test_govc_reads_and_makes_the_same(odd: Odd, judge: Vcsim, tmp_path: Path) -
     "odd", [each for each in ODD if not each.refused and each.apart], ids=lambda odd: odd.name
 )
 def test_where_govc_differs_there_is_a_reason_and_it_does_differ(
-    odd: Odd, judge: Vcsim, tmp_path: Path
+    odd: Odd, vcsim: Vcsim, tmp_path: Path
 ) -> None:
-    path = odd.write(tmp_path)
+    """Each on a vcsim of its own: after a crash it imports nothing more."""
+    path, judge = odd.write(tmp_path), vcsim
     try:
         same = same_words(read(path), options(judge, path)) and disks(judge, path) == odd.sizes
     except AssertionError:  # govc failed
