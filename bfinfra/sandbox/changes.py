@@ -23,7 +23,7 @@ def change(parts: Parts, body: Any) -> Any:
     answer. Raises BadChange.
 
     Or {"machine", "path", "text"}: a file on a Linux machine, written by root there; without `text` it goes.
-    Or {"inaccessible"}: the name of a VM, whose datastore is lost: vCenter knows its file's path, and no more.
+    Or {"inaccessible"}: the name of a VM whose datastore is lost: vCenter knows the path of its file alone.
 
     `address`: "vcsa.aiml.local:443" for vCenter's REST API, the address of a Kubernetes API for that one.
     """

@@ -7,7 +7,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import unquote
 
 from bfinfra.backends.vcenter import properties
 from bfinfra.backends.vcenter.esxi_settings import Noted
@@ -66,7 +65,7 @@ def noted(
         return {}
     rows = properties.below(content, content.rootFolder, {sort: ["name", "customValue"]}, properties.whole)
     return {
-        unquote(row["name"] or ""): Noted(
+        row.name: Noted(
             row.moid, {known[v.key]: v.value for v in row["customValue"] or () if v.key in known and v.value}
         )
         for row in rows

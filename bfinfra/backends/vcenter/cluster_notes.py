@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import unquote
 
 from pyVmomi import vim
 
@@ -37,7 +36,7 @@ class ClusterNotes:
                 if keys or everyone
                 else []
             )
-            return {unquote(row["name"] or ""): (row.moid, _note(row, keys)) for row in rows}
+            return {row.name: (row.moid, _note(row, keys)) for row in rows}
 
         return self._session.read(read)
 

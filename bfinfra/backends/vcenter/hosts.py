@@ -8,7 +8,6 @@ import contextlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-from urllib.parse import unquote
 
 from pyVmomi import vim
 
@@ -75,14 +74,9 @@ class Hosts:
             keys = {key: name for row in rows for key, name in attributes.names(row).items()}
             hosts = [row for row in rows if isinstance(row.ref, vim.HostSystem)]
             notes = {
-                str(row["name"]): (row.moid, _attributes(_values(row), keys).get(attribute, ""))
-                for row in hosts
+                row.name: (row.moid, _attributes(_values(row), keys).get(attribute, "")) for row in hosts
             }
-            clusters = {
-                row.moid: unquote(row["name"] or "")
-                for row in rows
-                if isinstance(row.ref, vim.ComputeResource)
-            }
+            clusters = {row.moid: row.name for row in rows if isinstance(row.ref, vim.ComputeResource)}
             return notes, clusters, {row.moid: tuple(map(refs.moid, row["vm"] or ())) for row in hosts}
 
         return self._session.read(read)
@@ -134,10 +128,7 @@ class Hosts:
             found: dict[str, dict[str, tuple[str, int]]] = {}
             for row in vms:
                 if row["runtime.powerState"] == "poweredOn" and row["config.memoryAllocation.reservation"]:
-                    reserved = (
-                        unquote(row["name"] or ""),
-                        int(row["config.memoryAllocation.reservation"]) << 20,
-                    )
+                    reserved = (row.name, int(row["config.memoryAllocation.reservation"]) << 20)
                     found.setdefault(refs.moid(row["runtime.host"]), {})[row.moid] = reserved
             return {
                 row.moid: Room(int(row["hardware.memorySize"] or 0), found.get(row.moid, {})) for row in hosts
@@ -241,7 +232,7 @@ def _detail(row: Row) -> HostDetail:
     """All but its attributes, known by key only, and the VMs with its devices."""
     return HostDetail(
         moid=row.moid,
-        name=str(row["name"]),
+        name=row.name,
         cluster=refs.moid(row["parent"]),
         connection=str(row["runtime.connectionState"] or "disconnected"),
         maintenance=bool(row["runtime.inMaintenanceMode"]),

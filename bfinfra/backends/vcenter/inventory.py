@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from urllib.parse import unquote
 
 from pyVmomi import vim
 
@@ -145,7 +144,7 @@ def _datastore(row: Row, base: dict[str, Any]) -> Datastore:
 
 
 def _name(row: Row) -> str:
-    return unquote(row["name"] or "")
+    return row.name
 
 
 def _ids(things: Any) -> frozenset[str]:

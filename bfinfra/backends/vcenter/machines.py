@@ -6,12 +6,12 @@ import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-from urllib.parse import unquote
 
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import devices, properties, refs
 from bfinfra.backends.vcenter.hardware import config_spec, needed
+from bfinfra.backends.vcenter.names import sent
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Progress, Tasks, Values
@@ -58,7 +58,7 @@ class Machines:
         def brief(row: Row) -> Brief:
             return Brief(
                 row.moid,
-                unquote(row["name"] or ""),
+                row.name,
                 refs.moid(row["parent"]),
                 _option(row[path]),
                 tuple(_option(row[each]) for each in others),
@@ -120,7 +120,9 @@ class Machines:
             where.host = refs.refer(content, vim.HostSystem, wanted.host) if wanted.host else None
             config = config_spec(wanted.hardware, content, where.host, row["config.hardware.device"], None)
             spec = vim.vm.CloneSpec(location=where, config=config, template=False, powerOn=False)
-            return source.CloneVM_Task(refs.refer(content, vim.Folder, wanted.folder), wanted.name, spec)
+            return source.CloneVM_Task(
+                refs.refer(content, vim.Folder, wanted.folder), sent(wanted.name), spec
+            )
 
         self._tasks.run(start, f"cloning {wanted.name}", progress=progress)
 
@@ -321,7 +323,7 @@ def _machine(row: Row, keys: Iterable[str], hardware: devices.Devices | None = N
     extra = {key: value for key in keys if (value := _option(row[f'config.extraConfig["{key}"]']))}
     return Vm(
         moid=row.moid,
-        name=unquote(row["name"] or ""),
+        name=row.name,
         folder=refs.moid(row["parent"]),
         pool=refs.moid(row["resourcePool"]),
         datastores=frozenset(refs.moid(d) for d in row["datastore"] or ()),
@@ -353,7 +355,7 @@ def _origin(row: Row) -> Origin:
     declared = {full_key(each): each for each in map(texts, row["config.vAppConfig.property"] or ())}
     return Origin(
         row.moid,
-        unquote(row["name"] or ""),
+        row.name,
         template=bool(row["config.template"]),
         owner=texts(owner).get("extensionKey", "") if owner is not None else "",
         product=next((f"{each.get('name', '')} {each.get('version', '')}".strip() for each in products), ""),

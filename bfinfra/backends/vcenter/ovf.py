@@ -18,6 +18,7 @@ from bfinfra.backends.vcenter import faults, properties, refs
 from bfinfra.backends.vcenter.certificates import HostTrust
 from bfinfra.backends.vcenter.hardware import extend
 from bfinfra.backends.vcenter.keepalive import KeepAlive
+from bfinfra.backends.vcenter.names import sent
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Tasks
 from bfinfra.backends.vcenter.upload import Report, Upload
@@ -102,7 +103,7 @@ class Imports:
         """Raises Exists if a VM of the name is in the folder, or is being imported. Otherwise a server may
         make a folder on the datastore before it refuses the name.
         """
-        if found := content.searchIndex.FindChild(folder, name):
+        if found := content.searchIndex.FindChild(folder, sent(name)):
             raise Exists(
                 f"vCenter has a VM {name} in this folder already",
                 server=self._session.server,
@@ -120,7 +121,7 @@ class Imports:
             params = vim.OvfManager.CreateImportSpecParams(
                 locale="US",
                 deploymentOption="",
-                entityName=wanted.name,
+                entityName=sent(wanted.name),
                 hostSystem=refs.refer(content, vim.HostSystem, wanted.host),
                 networkMapping=networks,
                 propertyMapping=[

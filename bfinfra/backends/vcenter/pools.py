@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from urllib.parse import unquote
 
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import attributes, properties, refs
+from bfinfra.backends.vcenter.names import sent
 from bfinfra.backends.vcenter.places import Allocation, ResourcePool
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
@@ -51,7 +51,7 @@ class ResourcePools:
 
         def create(content: vim.ServiceInstanceContent) -> str:
             spec = vim.ResourceConfigSpec(cpuAllocation=_sent(cpu), memoryAllocation=_sent(memory))
-            made = refs.refer(content, POOL, parent).CreateResourcePool(name, spec)
+            made = refs.refer(content, POOL, parent).CreateResourcePool(sent(name), spec)
             properties.renew(content, POOL)
             return refs.moid(made)
 
@@ -69,13 +69,13 @@ class ResourcePools:
                 cpuAllocation=_sent(cpu, lambda each: writes(f"cpu.{each}")),
                 memoryAllocation=_sent(memory, lambda each: writes(f"memory.{each}")),
             )
-            refs.refer(content, POOL, moid).UpdateConfig(name, spec)
+            refs.refer(content, POOL, moid).UpdateConfig(sent(name), spec)
 
         self._session.write(update)
 
     def rename(self, moid: str, name: str) -> None:
         """Set its name only. Raises Exists if it is taken there."""
-        self._session.write(lambda content: refs.refer(content, POOL, moid).UpdateConfig(name, None))
+        self._session.write(lambda content: refs.refer(content, POOL, moid).UpdateConfig(sent(name), None))
 
     def move(self, moid: str, parent: str) -> None:
         """Move it with its contents below another pool of the same cluster."""
@@ -116,7 +116,7 @@ def _pool(row: Row, keys: Sequence[int]) -> ResourcePool:
     notes = (str(each.value) for each in row["customValue"] or () if each.key in keys and each.value)
     return ResourcePool(
         moid=row.moid,
-        name=unquote(row["name"] or ""),
+        name=row.name,
         ref=row.ref,
         owner=refs.moid(row["owner"]),
         parent=refs.moid(row["parent"]),

@@ -17,6 +17,7 @@ from pyVmomi import vim, vmodl
 from pyVmomi.VmomiSupport import ManagedObject
 
 from bfinfra.backends.vcenter import faults, queries, reads, refs, tree
+from bfinfra.backends.vcenter.names import written
 from bfinfra.model.errors import Missing
 from bfinfra.model.records import dataclass
 
@@ -45,6 +46,11 @@ class Row:
     def moid(self) -> str:
         """Its id, as `vm-42`."""
         return refs.moid(self.ref)
+
+    @property
+    def name(self) -> str:
+        """Its name, as people write it."""
+        return written(self["name"])
 
     def __getitem__(self, path: str) -> Any:
         return self.values.get(path)

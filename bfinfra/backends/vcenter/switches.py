@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
-from urllib.parse import unquote
 
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import properties, refs, tree
 from bfinfra.backends.vcenter.inventory import Paths
+from bfinfra.backends.vcenter.names import sent
 from bfinfra.backends.vcenter.networks import GroupPlan, Networks, PortGroup, Switch, SwitchPlan
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
@@ -45,11 +45,11 @@ class Switches:
         return Networks(
             tuple(_switch(row, paths) for row in rows if isinstance(row.ref, VDS)),
             tuple(_group(row) for row in rows if isinstance(row.ref, GROUP)),
-            {unquote(row["name"] or ""): row.moid for row in rows if isinstance(row.ref, vim.HostSystem)},
+            {row.name: row.moid for row in rows if isinstance(row.ref, vim.HostSystem)},
             {
                 n: refs.moid(row["networkFolder"])
                 for row in rows
-                if isinstance(row.ref, vim.Datacenter) and (n := unquote(row["name"] or "")) == (only or n)
+                if isinstance(row.ref, vim.Datacenter) and (n := row.name) == (only or n)
             },
             only or "",
         )
@@ -110,7 +110,7 @@ class Switches:
 
 def _config(content: vim.ServiceInstanceContent, plan: SwitchPlan, now: Iterable[Any] = ()) -> Any:
     """`now`: the hosts of the switch, as it has them."""
-    spec = VMWARE.ConfigSpec(name=plan.name, description=plan.description, maxMtu=plan.mtu)
+    spec = VMWARE.ConfigSpec(name=sent(plan.name), description=plan.description, maxMtu=plan.mtu)
     if plan.uplinks is not None:
         spec.uplinkPortPolicy = vim.DistributedVirtualSwitch.NameArrayUplinkPortPolicy(
             uplinkPortName=list(plan.uplinks)
@@ -146,7 +146,7 @@ def _nics(config: Any) -> dict[str, object]:
 
 
 def _group_config(plan: GroupPlan, **more: str) -> Any:
-    spec = GROUP.ConfigSpec(name=plan.name, description=plan.description, numPorts=plan.ports, **more)
+    spec = GROUP.ConfigSpec(name=sent(plan.name), description=plan.description, numPorts=plan.ports, **more)
     if plan.vlan is not None:
         vlan = VMWARE.VlanIdSpec(vlanId=plan.vlan, inherited=False)
         spec.defaultPortConfig = VMWARE.VmwarePortConfigPolicy(vlan=vlan)
@@ -161,7 +161,7 @@ def _switch(row: Row, paths: Paths) -> Switch:
     policy, product = getattr(config, "uplinkPortPolicy", None), getattr(config, "productInfo", None)
     return Switch(
         moid=row.moid,
-        name=unquote(row["name"] or ""),
+        name=row.name,
         uuid=row["uuid"] or "",
         folder=refs.moid(row["parent"]),
         description=getattr(config, "description", "") or "",
@@ -180,7 +180,7 @@ def _group(row: Row) -> PortGroup:
     vlan = getattr(getattr(config, "defaultPortConfig", None), "vlan", None)
     return PortGroup(
         moid=row.moid,
-        name=unquote(row["name"] or ""),
+        name=row.name,
         key=row["key"] or row.moid,
         switch=refs.moid(config.distributedVirtualSwitch),
         description=config.description or "",

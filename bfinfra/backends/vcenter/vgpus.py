@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
-from urllib.parse import unquote
 
 from pyVmomi import vim, vmodl
 
@@ -86,11 +85,7 @@ class Vgpus:
 
         def read(content: vim.ServiceInstanceContent) -> tuple[HostOffer, ...]:
             rows = properties.below(content, content.rootFolder, OFFERED, properties.whole)
-            clusters = {
-                row.moid: unquote(row["name"] or "")
-                for row in rows
-                if isinstance(row.ref, vim.ComputeResource)
-            }
+            clusters = {row.moid: row.name for row in rows if isinstance(row.ref, vim.ComputeResource)}
             found = tuple(
                 HostOffer(
                     str(row["name"]),
