@@ -58,6 +58,7 @@ class VCenter:
         self.grants = Grants(self.session, self.inventory)
         self.directory = Directory(self.session)
         self.hosts = Hosts(self.session, self.tasks)
+        self.leases = self.hosts.leases
         self.host_settings = HostSettings(self.session)
         self.cluster_notes = ClusterNotes(self.session)
         self.vgpus = Vgpus(self.session)
@@ -102,7 +103,8 @@ class VCenter:
         return roots.of(self.rest)
 
     def close(self) -> None:
-        """Log out of both APIs, in parallel."""
+        """Give leases back, then log out of both APIs, in parallel."""
+        self.leases.close(tidy=not self.transport.read_only)
         rest = background.start(self.rest.close, "logout")
         self.session.close()
         rest.result()

@@ -14,13 +14,14 @@ from pyVmomi import vim
 from bfinfra.backends import background
 from bfinfra.backends.vcenter import attributes, properties, refs, tree
 from bfinfra.backends.vcenter.esxi import Holder, HostDetail, PciDevice, Room
+from bfinfra.backends.vcenter.leases import Leases
 from bfinfra.backends.vcenter.machines import with_devices
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Tasks
 from bfinfra.backends.vcenter.tree import number, truth
 from bfinfra.backends.vcenter.vm import Vm
-from bfinfra.model.errors import Rejected
+from bfinfra.model.errors import Conflict, Rejected
 
 DETAIL = [
     "name",
@@ -51,15 +52,16 @@ class Hosts:
         self._session = session
         self._tasks = tasks
         self._notes = attributes.LastOne()
+        self.leases = Leases(session)
 
-    def notes(self, attribute: str) -> dict[str, tuple[str, str]]:
-        """Every host by name: its id and the value of one custom attribute ("" if it isn't set). Names may
-        repeat never.
+    def notes(self, *noted: str) -> dict[str, tuple[str, str]]:
+        """Every host by name: its id and the values of these custom attributes, one after the other ("" if
+        none is set). Names may repeat never.
         """
-        return self.survey(attribute)[0]
+        return self.survey(*noted)[0]
 
     def survey(
-        self, attribute: str
+        self, *noted: str
     ) -> tuple[dict[str, tuple[str, str]], dict[str, str], dict[str, tuple[str, ...]]]:
         """In one bulk read: the notes; id → name of each cluster (or standalone host); the ids of the VMs on
         each host.
@@ -74,7 +76,9 @@ class Hosts:
             keys = {key: name for row in rows for key, name in attributes.names(row).items()}
             hosts = [row for row in rows if isinstance(row.ref, vim.HostSystem)]
             notes = {
-                row.name: (row.moid, _attributes(_values(row), keys).get(attribute, "")) for row in hosts
+                row.name: (row.moid, "".join(values.get(each, "") for each in noted))
+                for row in hosts
+                for values in [_attributes(_values(row), keys)]
             }
             clusters = {row.moid: row.name for row in rows if isinstance(row.ref, vim.ComputeResource)}
             return notes, clusters, {row.moid: tuple(map(refs.moid, row["vm"] or ())) for row in hosts}
@@ -102,6 +106,7 @@ class Hosts:
                 defined.update(attributes.names(row))
 
             properties.of(content, vim.HostSystem, listed, DETAIL, take, _definitions(content))
+            self.leases.look(content, defined)
             held: dict[str, list[Holder]] = {}
             since = [moid for *_, there in found for vm in there if (moid := refs.moid(vm)) not in known]
             for machine in (*seen.result(), *with_devices(content, since, wanted)):
@@ -158,15 +163,43 @@ class Hosts:
         """Set a custom attribute of a host; it is defined for hosts if it isn't yet."""
         self._session.write(lambda content: attributes.write(content, _host(content, moid), name, value))
 
-    def drop_attribute(self, moid: str, name: str) -> None:
-        """Empty a custom attribute of a host; the last host also removes its definition."""
+    def clear_attribute(self, moid: str, name: str) -> None:
+        """Empty a custom attribute of a host; its definition stays."""
+        self._session.write(lambda content: attributes.drop(content, _host(content, moid), name, last=False))
+
+    def drop_attribute(self, moid: str, *names: str) -> None:
+        """Empty custom attributes of a host; the last host also removes their definitions."""
+
+        def empty(content: vim.ServiceInstanceContent, *, last: bool) -> None:
+            for name in names:
+                attributes.drop(content, _host(content, moid), name, last=last)
+
         self._notes.drop(
             moid,
-            lambda: self.notes(name),
-            lambda last: self._session.write(
-                lambda content: attributes.drop(content, _host(content, moid), name, last=last)
-            ),
+            lambda: self.notes(*names),
+            lambda last: self._session.write(lambda content: empty(content, last=last)),
         )
+
+    def begin(self, moid: str, attribute: str, text: str, *, boot: str, maintenance: bool) -> None:
+        """Note what begins on a host. Raises Conflict if the host is no longer as it was decided for: another
+        run was faster.
+        """
+        self.set_attribute(moid, attribute, text)
+        now = self._session.read(
+            lambda content: properties.one(
+                content,
+                _host(content, moid),
+                ["runtime.bootTime", "runtime.inMaintenanceMode", "customValue"],
+            )
+        )
+        same = (_time(now["runtime.bootTime"]), bool(now["runtime.inMaintenanceMode"])) == (boot, maintenance)
+        if not same or text not in _values(now).values():
+            self.clear_attribute(moid, attribute)
+            raise Conflict(
+                "the host has changed since it was read",
+                server=self._session.server,
+                why="somebody else restarts it, or puts it into maintenance mode",
+            )
 
     def enter_maintenance(self, moid: str, *, limit: int = 3600) -> None:
         """Enter maintenance mode; running VMs must leave within `limit` seconds. Fine if it is in it

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from bfinfra.kinds.vcenter.base.begun import Begun
 from bfinfra.kinds.vcenter.gpu_host.cards import chosen, ours
 from bfinfra.kinds.vcenter.gpu_host.spec import Spec
 from bfinfra.kinds.vcenter.gpu_host.state import IN_EFFECT, GpuHostFacts, GpuHostNote, State
-from bfinfra.kinds.vcenter.gpu_host.steps import Await, Commit, Forget, Leave, Reboot, Set, ShutDown
+from bfinfra.kinds.vcenter.gpu_host.steps import Await, Commit, Forget, Leave, Reboot, Set, ShutDown, Wait
 from bfinfra.model import compare
 from bfinfra.model.compare import Change
 from bfinfra.model.conflict import Conflict, Spot
@@ -80,7 +81,7 @@ def release(name: str, state: State, mark: Mark) -> Sequence[Step]:
             )
     applied = state.mark.applied if state.mark else None
     allowed = (
-        {"reboot": "if_needed" if state.reboot else "never"} if applied is None else applied
+        {"reboot": "if_needed" if state.reboot or state.begun else "never"} if applied is None else applied
     )  # an apply that was killed may have rebooted without noting that the site allows it
     spec = Spec(reboot=allowed.get("reboot", "never"), reboot_in_use=bool(allowed.get("reboot_in_use")))
     found = tuple(drift(wanted, state, spec.reboot == "if_needed"))
@@ -169,13 +170,26 @@ def _pending(name: str, state: State, wanted: Cards, restart: Callable[[], list[
     started.
     """
     if state.has_restarted:
-        return [_leave(name, state, wanted)]
+        return [*_wait(name, state), _leave(name, state, wanted)]
     if state.detail.connected and state.detail.boot:
         return restart()
+    stay = state.begun is not None and state.begun.stay
+    moid, cluster = state.detail.moid, state.detail.cluster
     return [
-        Await(name=name, moid=state.detail.moid),
-        Leave(name=name, moid=state.detail.moid, note="", stay=state.stays_in_maintenance),
+        Await(name=name, moid=moid),
+        *_wait(name, state),
+        Leave(name=name, moid=moid, cluster=cluster, note="", stay=stay),
     ]
+
+
+def _wait(name: str, state: State) -> list[Step]:
+    """Wait for another run that holds the cluster's lease, if there is one."""
+    found = state.lease
+    return (
+        [Wait(name=name, moid=state.detail.moid, cluster=state.cluster, holder=str(found), key=found.key)]
+        if found
+        else []
+    )
 
 
 def _restart(name: str, state: State, mark: Mark, found: Changes, spec: Spec) -> list[Step]:
@@ -188,18 +202,25 @@ def _restart(name: str, state: State, mark: Mark, found: Changes, spec: Spec) ->
         ShutDown(name=name, moid=state.detail.moid, vm=vm.name, vm_moid=vm.moid, changes=found)
         for vm in running
     ]
-    return [*down, *_reboot(name, state, mark, found)]
+    return [*_wait(name, state), *down, *_reboot(name, state, mark, found)]
 
 
 def _reboot(name: str, state: State, mark: Mark, found: Changes) -> list[Step]:
-    stay = state.detail.maintenance and (not state.rebooting or state.stays_in_maintenance)
-    noted = f"from:{state.detail.boot}" + (":stay" if stay else "")
-    note = replace(_note(state, mark), reboot=noted).encode()
-    moid, maintenance = state.detail.moid, state.detail.maintenance
+    detail = state.detail
+    stay = detail.maintenance and (state.begun is None or state.begun.stay)
+    begun = Begun(mark, detail.boot, stay)
     begin = Reboot(
-        name=name, moid=moid, boot=state.detail.boot, maintenance=maintenance, note=note, changes=found
+        name=name,
+        moid=detail.moid,
+        cluster=detail.cluster,
+        boot=detail.boot,
+        maintenance=detail.maintenance,
+        begun=begun.encode(),
+        note="" if state.note else GpuHostNote(mark).encode(),
+        instead=replace(_note(state, mark), reboot=begun.word).encode(),
+        changes=found,
     )
-    return [begin, Leave(name=name, moid=moid, note="", stay=stay)]
+    return [begin, Leave(name=name, moid=detail.moid, cluster=detail.cluster, note="", stay=stay)]
 
 
 def _leave(name: str, state: State, wanted: Cards) -> Leave:
@@ -208,15 +229,14 @@ def _leave(name: str, state: State, wanted: Cards) -> Leave:
     )  # judged by what the site wants now, not when the reboot started
     over = IN_EFFECT if state.mark is None or state.mark.applied is None else ""
     note = (
-        replace(state.note, reboot=over if helped else f"after:{state.detail.boot}").encode()
-        if state.note
-        else ""
+        replace(state.note, reboot=over if helped else f"after:{state.detail.boot}") if state.note else None
     )
     return Leave(
         name=name,
         moid=state.detail.moid,
-        note=note,
-        stay=state.stays_in_maintenance or not state.detail.maintenance,
+        cluster=state.detail.cluster,
+        note=note.encode() if note else "",
+        stay=(state.begun is not None and state.begun.stay) or not state.detail.maintenance,
     )
 
 

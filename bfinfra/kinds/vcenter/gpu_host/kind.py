@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -10,16 +11,18 @@ from bfinfra.kinds.vcenter.gpu_host import decide, state, steps
 from bfinfra.kinds.vcenter.gpu_host.checks import CHECKS
 from bfinfra.kinds.vcenter.gpu_host.describe import description
 from bfinfra.kinds.vcenter.gpu_host.spec import Spec
-from bfinfra.kinds.vcenter.gpu_host.state import ATTRIBUTE, VM_KEYS, VM_MARK, GpuHostFacts, State
+from bfinfra.kinds.vcenter.gpu_host.state import ATTRIBUTE, BEGUN, VM_KEYS, VM_MARK, GpuHostFacts, State
+from bfinfra.kinds.vcenter.gpu_host.steps import Leave, Reboot
 from bfinfra.model import kind
 from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
 from bfinfra.model.document import Document
+from bfinfra.model.errors import Denied
 from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Specs
-from bfinfra.model.readiness import READY, Readiness, failed, waiting
+from bfinfra.model.readiness import Readiness, Ready, failed, waiting
 from bfinfra.model.reading import Reading
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, holds
@@ -55,6 +58,7 @@ class GpuHost(kind.Kind[Spec, State]):
     step_types = (
         steps.Set,
         steps.ShutDown,
+        steps.Wait,
         steps.Reboot,
         steps.Await,
         steps.Leave,
@@ -91,7 +95,8 @@ class GpuHost(kind.Kind[Spec, State]):
         if not found or len(found) < len(wanted):
             found = self._all(wanted) if include_unlisted else self._survey(wanted, include_unlisted=False)
         ids, clusters, _ = self._cache.last(NOTES, NOTHING)
-        states = {d.name: state.read(d, clusters.get(d.cluster, "")) for d in found}
+        other = self._vcenter.leases.other
+        states = {d.name: state.read(d, clusters.get(d.cluster, ""), other(d.cluster)) for d in found}
         return Observation(
             {name: each for name, each in states.items() if each.mark or wanted.get(name)},
             GpuHostFacts(tuple(sorted(ids)), self._machines),
@@ -147,19 +152,20 @@ class GpuHost(kind.Kind[Spec, State]):
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """The host, and the root, where custom attributes are defined."""
         host = (Entity(f"/{datacenter}/host/{spec.cluster or '*'}/{name}", "HostSystem"),)
-        return {"host": host, "rebooted": host if spec.reboot == "if_needed" else (), "definitions": (ROOT,)}
+        rebooted, root = (host, (ROOT,)) if spec.reboot == "if_needed" else ((), ())
+        return {"host": host, "rebooted": rebooted, "leases": root, "definitions": (ROOT,)}
 
     def ready(self, spec: Spec | None, state: State) -> Readiness:
         """Ready when the host is connected, every card is in effect, and no reboot is running or needed."""
-        if state.rebooting and not state.has_restarted:
+        cards = [] if spec is None or state.begun else decide.owed(spec, state, self._machines)
+        if state.lease and (spec is None or cards or state.begun):
+            return waiting(f"{state.lease} restarts hosts of {state.cluster}")
+        if state.begun and not (state.detail.connected and state.detail.boot):
             return waiting("the host is restarting")
         if not state.detail.connected:
             return waiting("the host is not connected to vCenter")
-        if spec is None:
-            return READY
-        cards = [] if state.rebooting else decide.owed(spec, state, self._machines)
-        if not cards or (spec.reboot == "if_needed" and not state.rebooted_in_vain):
-            return READY
+        if spec is None or not cards or (spec.reboot == "if_needed" and not state.rebooted_in_vain):
+            return Readiness(Ready.READY, note=self._vcenter.leases.warning())
         if state.rebooted_in_vain:
             return failed(
                 f"passthrough of {', '.join(cards)} is not in effect, even after a reboot of the host"
@@ -178,18 +184,51 @@ class GpuHost(kind.Kind[Spec, State]):
                 hosts.set_passthrough(moid, step.wanted)
             case steps.ShutDown():
                 self._vcenter.machines.stop(step.vm_moid)
-            case steps.Reboot(moid=moid):
-                hosts.set_attribute(moid, ATTRIBUTE, step.note)
-                if not step.maintenance:
-                    hosts.enter_maintenance(moid)
-                hosts.reboot(moid, step.boot)
-            case steps.Await():
-                pass  # ready() reports when the host is back
-            case steps.Leave(moid=moid):
-                if not step.stay:
-                    hosts.exit_maintenance(moid)
-                hosts.set_attribute(moid, ATTRIBUTE, step.note)
+            case steps.Reboot():
+                self._reboot(step)
+            case steps.Wait() | steps.Await():
+                pass  # ready() reports when the other run has ended, and when the host is back
+            case steps.Leave():
+                self._leave(step)
             case steps.Commit(moid=moid):
                 hosts.set_attribute(moid, ATTRIBUTE, step.note)
             case steps.Forget(moid=moid):
-                hosts.drop_attribute(moid, ATTRIBUTE)
+                hosts.drop_attribute(moid, ATTRIBUTE, BEGUN)
+
+    def _reboot(self, step: Reboot) -> None:
+        """Begins, while this run holds the cluster's lease, which it keeps until the host has left
+        maintenance mode. Fails with Conflict where another run has it, or has begun since the decision.
+        """
+        hosts, leases, moid = self._vcenter.hosts, self._vcenter.leases, step.moid
+        leases.take(step.cluster, moid)
+        try:
+            if step.note:
+                hosts.set_attribute(moid, ATTRIBUTE, step.note)
+            self._begin(step)
+            if not step.maintenance:
+                hosts.enter_maintenance(moid)
+            leases.confirm(step.cluster)
+            hosts.reboot(moid, step.boot)
+        except BaseException:
+            leases.leave(step.cluster, moid)
+            raise
+
+    def _begin(self, step: Reboot) -> None:
+        """Notes on the host that it begins."""
+        begin = functools.partial(
+            self._vcenter.hosts.begin, step.moid, boot=step.boot, maintenance=step.maintenance
+        )
+        try:
+            begin(BEGUN, step.begun)
+        except Denied:  # the account may not define the attribute; the note's own exists
+            begin(ATTRIBUTE, step.instead)
+
+    def _leave(self, step: Leave) -> None:
+        """Ends maintenance mode, then says that it is over."""
+        hosts, leases, moid = self._vcenter.hosts, self._vcenter.leases, step.moid
+        with leases.held(step.cluster, moid):
+            if not step.stay:
+                hosts.exit_maintenance(moid)
+            if step.note:
+                hosts.set_attribute(moid, ATTRIBUTE, step.note)
+            hosts.clear_attribute(moid, BEGUN)

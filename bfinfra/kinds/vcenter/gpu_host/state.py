@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 
 from bfinfra.backends.vcenter.esxi import HostDetail, PciDevice, lost_host
+from bfinfra.backends.vcenter.leases import Lease
+from bfinfra.kinds.vcenter.base import begun
+from bfinfra.kinds.vcenter.base.begun import Begun
 from bfinfra.kinds.vcenter.base.machine_notes import IMPORTING, MARK, SECRETS
 from bfinfra.model import resource
 from bfinfra.model.mark import Mark
@@ -14,6 +17,8 @@ from bfinfra.model.records import dataclass
 
 ATTRIBUTE = "bfinfra"
 """The custom attribute of a host that holds the note."""
+BEGUN = f"{begun.ATTRIBUTE}gpu_host"
+"""The custom attribute of a host that holds what the site began on it."""
 VM_MARK = MARK
 """The extraConfig key of VMs' marks."""
 VM_KEYS = (SECRETS, IMPORTING, "bfinfra.ova", "pciPassthru.use64bitMMIO", "pciPassthru.64bitMMIOSizeGB")
@@ -31,10 +36,11 @@ shows that reboots are allowed.
 @dataclass(frozen=True)
 class GpuHostNote:
     """The note on a host, in one line: the mark, each device that bfinfra changed with its earlier setting,
-    and the reboot.
+    and the last reboot.
 
-    `reboot`: "" none; `from:BOOT` started (`:stay`: the host was in maintenance mode before); `after:BOOT`
-    finished without effect; IN_EFFECT finished with effect, until the mark is committed.
+    `reboot`: "" none; `after:BOOT` finished without effect; IN_EFFECT finished with effect, until the mark is
+    committed. `from:BOOT`: begun, as earlier releases noted it, and as it is where the account may not define
+    an attribute for it (see `Begun`).
     """
 
     mark: Mark
@@ -65,15 +71,19 @@ class GpuHostNote:
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """The host as vCenter reports it, and the note on the host."""
+    """The host as vCenter reports it, and the note on the host. `begun`: the maintenance mode that this site
+    began and has not ended; `lease`: another run's lease of the host's cluster.
+    """
 
     detail: HostDetail
     cluster: str
     note: GpuHostNote | None = None
+    begun: Begun | None = None
+    lease: Lease | None = None
 
     def last_known(self) -> str:
         """Return why its fields are last known values; "" while this site restarts it."""
-        return "" if self.rebooting else lost_host(self.detail.name, self.detail.connection)
+        return "" if self.begun else lost_host(self.detail.name, self.detail.connection)
 
     def out_of_service(self) -> str:
         """Return that it is in maintenance mode, or restarts and isn't back."""
@@ -88,27 +98,20 @@ class State(resource.State):
 
     @property
     def reboot(self) -> str:
-        """The note about a reboot."""
+        """The note about the last reboot."""
         return self.note.reboot if self.note else ""
 
     @property
     def rebooting(self) -> bool:
         """True if a reboot of this site was started, and the host is not yet out of its maintenance mode."""
-        return self.reboot.startswith("from:")
+        return self.begun is not None
 
     @property
     def has_restarted(self) -> bool:
-        """True if the host has started since the boot time in the note."""
+        """True if the host has started since the site began to restart it."""
         return (
-            self.detail.connected
-            and self.detail.boot != ""
-            and self.reboot.removesuffix(":stay") != f"from:{self.detail.boot}"
+            self.begun is not None and self.detail.connected and self.detail.boot not in ("", self.begun.boot)
         )
-
-    @property
-    def stays_in_maintenance(self) -> bool:
-        """True if the host was in maintenance mode before the reboot, and so stays there."""
-        return self.reboot.endswith(":stay")
 
     @property
     def rebooted_in_vain(self) -> bool:
@@ -123,6 +126,7 @@ class State(resource.State):
             self,
             detail=replace(self.detail, devices=devices),
             note=replace(self.note, reboot=IN_EFFECT) if self.note else None,
+            begun=None,
         )
 
     def device(self, address: str) -> PciDevice | None:
@@ -142,7 +146,15 @@ class GpuHostFacts:
     machines: frozenset[str] = frozenset()
 
 
-def read(detail: HostDetail, cluster: str) -> State:
-    """The state of a host in the cluster of that name."""
+def read(detail: HostDetail, cluster: str, lease: Lease | None = None) -> State:
+    """The state of a host in the cluster of that name. `lease`: another run's, of that cluster."""
     note = GpuHostNote.decode(detail.attributes.get(ATTRIBUTE, ""))
-    return State(mark=note.mark if note else None, detail=detail, cluster=cluster, note=note)
+    found = Begun.decode(detail.attributes.get(BEGUN, ""))
+    if note is not None and note.reboot.startswith("from:"):
+        found = found or Begun.noted(note.mark, note.reboot)
+        note = replace(note, reboot="")
+    if found and note and found.mark.owner != note.mark.owner:
+        found = None  # another resource's, which ends it
+    return State(
+        mark=note.mark if note else None, detail=detail, cluster=cluster, note=note, begun=found, lease=lease
+    )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from bfinfra.kinds.vcenter.base.begun import LEASE
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Use, holds
 from bfinfra.model.step import Disruption, Step
 
 NOTE = (holds("host", "Global.SetCustomField"), holds("definitions", "Global.ManageCustomFields"))
-MAINTENANCE = (holds("rebooted", "Host.Config.Maintenance"),)
+MAINTENANCE = (holds("rebooted", "Host.Config.Maintenance"), *LEASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,11 +51,32 @@ class ShutDown(_OnHost):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reboot(_OnHost):
-    """reboot host {name} through maintenance mode"""
+class Wait(_OnHost):
+    """wait for {holder}, which restarts hosts of {cluster}"""
 
+    rights = ()
+    uses = (Use.APPLY, Use.DESTROY)
+    waits_ready = True
+    cluster: str
+    holder: str
+    """Who has the cluster's lease, and since when."""
+    key: int
+    """The lease's own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _InMaintenance(_OnHost):
     rights = (*MAINTENANCE, *NOTE)
     uses = (Use.APPLY, Use.DESTROY)
+
+    cluster: str
+    """The id of its cluster, whose lease it takes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reboot(_InMaintenance):
+    """reboot host {name} through maintenance mode"""
+
     disruption = Disruption.REBOOT
     why = "passthrough takes effect with the next start of the host"
     preapproved = True
@@ -62,7 +84,12 @@ class Reboot(_OnHost):
     boot: str
     maintenance: bool
     """Whether the host is in maintenance mode already."""
+    begun: str
+    """What is noted before it begins."""
     note: str
+    """The note of a host that has none; "" for others."""
+    instead: str
+    """The note that says the same, for an account that may not define an attribute of its own for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,13 +102,11 @@ class Await(_OnHost):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Leave(_OnHost):
+class Leave(_InMaintenance):
     """take host {name} out of maintenance mode"""
 
-    rights = (*MAINTENANCE, *NOTE)
-    uses = (Use.APPLY, Use.DESTROY)
-
     note: str
+    """The note about the reboot; "" where it stays as it is."""
     stay: bool
 
     def title(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from bfinfra.kinds.vcenter.base.begun import Begun
 from bfinfra.kinds.vcenter.base.host_note import HostNote
 from bfinfra.kinds.vcenter.base.host_setting import HostValue
 from bfinfra.kinds.vcenter.host_image.spec import Spec
@@ -13,11 +14,13 @@ from bfinfra.kinds.vcenter.host_image.steps import (
     Drop,
     Forget,
     Import,
+    Leave,
     OnHost,
     PutBack,
     Remediate,
     SetImage,
     State,
+    Wait,
 )
 from bfinfra.model import compare
 from bfinfra.model.compare import Change
@@ -46,10 +49,15 @@ def decide(spec: Spec | None, state: State | None, context: PlanContext) -> Sequ
     wanted = dict(spec.components) if spec else {}
     here = [each for each in state.settings if spec and each.host == spec.cluster and each.key in wanted]
     leaving = [each for each in state.settings if each not in here and _ours(each, context)]
+    ends, remediations = [*_end(state, context)], [*_remediate(spec, here, leaving, state, context)]
+    waits = _wait(state) if ends or remediations else []
     return [
+        *(waits if ends else ()),
+        *ends,
         *(_set(spec, here, state, context) if spec else ()),
         *_put_back(leaving),
-        *_remediate(spec, here, leaving, state),
+        *(() if ends else waits),
+        *remediations,
         *(_commit(spec, here, state, context) if spec else ()),
         *_forget(spec, leaving, state, context),
     ]
@@ -110,8 +118,45 @@ def _put_back(leaving: Sequence[HostValue]) -> Iterator[Step]:
             )
 
 
+def _wait(state: State) -> list[Step]:
+    """Wait for another run that holds the cluster's lease, if there is one."""
+    found, place = state.lease, state.settings[0]
+    return [Wait(cluster=place.host, moid=place.moid, holder=str(found), key=found.key)] if found else []
+
+
+def _end(state: State, context: PlanContext) -> Iterator[Step]:
+    """End what this resource began on hosts: vCenter leaves a host in maintenance mode where a remediation
+    fails.
+    """
+    place = state.settings[0]
+    for each in state.hosts:
+        if each.begun is not None and each.begun.mark.owner == context.mark.owner:
+            stay = each.begun.stay or not each.maintenance
+            yield Leave(cluster=place.host, moid=place.moid, host=each.name, host_moid=each.moid, stay=stay)
+
+
+def owed(spec: Spec | None, state: State) -> bool:
+    """Whether hosts have still to go through maintenance mode, or to leave it."""
+    return (
+        spec is None
+        or any(each.begun for each in state.hosts)
+        or (
+            spec.remediate == "if_needed"
+            and any(
+                _differs(each, spec.components)
+                for each in state.hosts
+                if each.cluster == state.settings[0].moid
+            )
+        )
+    )
+
+
 def _remediate(
-    spec: Spec | None, here: Sequence[HostValue], leaving: Sequence[HostValue], state: State
+    spec: Spec | None,
+    here: Sequence[HostValue],
+    leaving: Sequence[HostValue],
+    state: State,
+    context: PlanContext,
 ) -> Iterator[Step]:
     """One step for each batch of hosts that differ. Hosts of a cluster that the resource left keep what they
     have: the image no longer asks for it.
@@ -131,6 +176,7 @@ def _remediate(
             moid=moid,
             hosts=", ".join(each.name for each in some),
             moids=tuple(each.moid for each in some),
+            begun=tuple(Begun(context.mark, "", each.maintenance).encode() for each in some),
             changes=tuple(change for each in some for change in _differences(each, targets)),
         )
 

@@ -9,19 +9,23 @@ from typing import TYPE_CHECKING
 from bfinfra.backends.vcenter.esxi import lost_host
 from bfinfra.backends.vcenter.vm import CONNECTED
 from bfinfra.kinds.vcenter.base import host_setting
+from bfinfra.kinds.vcenter.base.begun import Begun
 from bfinfra.kinds.vcenter.host_image.branches import newer_guests
-from bfinfra.kinds.vcenter.host_image.decide import decide
+from bfinfra.kinds.vcenter.host_image.decide import decide, owed
 from bfinfra.kinds.vcenter.host_image.spec import Spec
 from bfinfra.kinds.vcenter.host_image.steps import (
+    BEGUN,
     Commit,
     Drop,
     Forget,
     Import,
+    Leave,
     OnHost,
     PutBack,
     Remediate,
     SetImage,
     State,
+    Wait,
 )
 from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
@@ -29,6 +33,7 @@ from bfinfra.model.document import Document
 from bfinfra.model.errors import Rejected
 from bfinfra.model.kind import Observation, Report
 from bfinfra.model.order import Specs
+from bfinfra.model.readiness import Readiness, Ready, waiting
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import ROOT, Entity, PrivilegePlaces, Right, Use, holds
 from bfinfra.model.site import Site
@@ -46,7 +51,7 @@ class HostImageKind(host_setting.Settings[Spec, State]):
 
     document = Document.PVRDMA
     deadline = 4 * 3600
-    step_types = (Import, SetImage, PutBack, Remediate, Commit, Drop, Forget)  # type: ignore[assignment]  # more than a plain setting has
+    step_types = (Import, SetImage, PutBack, Wait, Leave, Remediate, Commit, Drop, Forget)  # type: ignore[assignment]  # more than a plain setting has
     resource_privileges = (
         holds("clusters", "VcIntegrity.lifecycleSoftwareSpecification.Read"),
         holds("depots", "VcIntegrity.lifecycleSettings.Read"),
@@ -73,12 +78,16 @@ class HostImageKind(host_setting.Settings[Spec, State]):
             return found
         inventory, depots = self._vcenter.inventory.read(), self._images.depots()
         by_cluster = {moid: self._images.hosts(moid) for moid in moids}
+        begun = self._begun()
+        self._vcenter.leases.read(self._vcenter.defined)
 
         def on_host(host: Host) -> OnHost:
             image = by_cluster[host.cluster].get(host.moid)
             about = (image.components, image.status, image.why) if image else ()
             return replace(
                 OnHost(host.name, host.moid, host.cluster, *about),
+                maintenance=host.maintenance,
+                begun=begun.get(host.moid),
                 lost=lost_host(host.name, CONNECTED if host.connected else "disconnected"),
                 maintenance=host.maintenance,
             )
@@ -88,7 +97,8 @@ class HostImageKind(host_setting.Settings[Spec, State]):
             hosts = (each for each in inventory.hosts if each.cluster in clusters)
             rows = (on_host(each) for each in sorted(hosts, key=lambda each: each.name))
             imaged = all(each.now is not None for each in state.settings)
-            return replace(state, hosts=tuple(rows), depots=depots, imaged=imaged)
+            lease = self._vcenter.leases.other(state.settings[0].moid)
+            return replace(state, hosts=tuple(rows), depots=depots, imaged=imaged, lease=lease)
 
         return replace(found, states={name: whole(state) for name, state in found.states.items()})
 
@@ -111,7 +121,14 @@ class HostImageKind(host_setting.Settings[Spec, State]):
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """The cluster, and the root, where custom attributes are defined and depots are."""
         cluster = Entity(f"/{datacenter}/host/{spec.cluster}", "ClusterComputeResource")
-        return {"clusters": (cluster,), "definitions": (ROOT,), "depots": (ROOT,)}
+        remediates = spec.remediate == "if_needed"
+        return {
+            "clusters": (cluster,),
+            "remediated": (cluster._replace(propagate=True),) if remediates else (),
+            "definitions": (ROOT,),
+            "leases": (ROOT,) if remediates else (),
+            "depots": (ROOT,),
+        }
 
     def noted(self, *, everyone: bool) -> Mapping[str, Noted]:
         """The clusters by name, each with its notes."""
@@ -139,7 +156,7 @@ class HostImageKind(host_setting.Settings[Spec, State]):
 
     def run(self, step: Step, report: Report) -> None:
         """Runs one step. A note is written before a depot comes or the image changes, and removed at the
-        end.
+        end. `Wait` does nothing: ready() reports when the other run has ended.
         """
         match step:
             case Import():
@@ -153,6 +170,8 @@ class HostImageKind(host_setting.Settings[Spec, State]):
                 kept = {key: version for key, version in step.components.items() if version}
                 gone = [key for key, version in step.components.items() if not version]
                 self._images.commit(step.moid, kept, gone, f"bfinfra: take {step.what} out")
+            case Leave():
+                self._leave(step)
             case Remediate():
                 self._remediate(step)
             case Commit():
@@ -168,10 +187,39 @@ class HostImageKind(host_setting.Settings[Spec, State]):
         for component, text in notes.items():
             self.note(moid, self.prefix + component, text)
 
+    def ready(self, spec: Spec | None, state: State) -> Readiness:
+        """Waits while another run has the cluster's lease, and hosts have to go through maintenance mode."""
+        if state.lease and state.settings and owed(spec, state):
+            return waiting(f"{state.lease} restarts hosts of {state.settings[0].host}")
+        return Readiness(Ready.READY, note=self._vcenter.leases.warning())
+
+    def _begun(self) -> Mapping[str, Begun]:
+        """What the site began on hosts, by their ids."""
+        noted = self._vcenter.host_settings.noted(BEGUN, everyone=False).values()
+        return {each.moid: found for each in noted if (found := Begun.decode(each.notes.get(BEGUN, "")))}
+
+    def _leave(self, step: Leave) -> None:
+        """Ends maintenance mode, then says that it is over."""
+        hosts = self._vcenter.hosts
+        with self._vcenter.leases.held(step.moid, step.host_moid):
+            if not step.stay:
+                hosts.exit_maintenance(step.host_moid)
+            hosts.drop_attribute(step.host_moid, BEGUN)
+
     def _remediate(self, step: Remediate) -> None:
         """Checks the hosts first: a host that can't enter maintenance mode is named with its reasons, and
-        none is touched.
+        none is touched. What begins is noted, and stays noted where vCenter fails.
         """
+        hosts = self._vcenter.hosts
+        with self._vcenter.leases.held(step.moid, step.hosts):
+            self._check(step)
+            for moid, text in zip(step.moids, step.begun, strict=True):
+                hosts.set_attribute(moid, BEGUN, text)
+            self._images.apply(step.moid, step.moids, eula=True)
+            for moid in step.moids:
+                hosts.drop_attribute(moid, BEGUN)
+
+    def _check(self, step: Remediate) -> None:
         issues = self._images.check(step.moid, step.moids)
         if issues:
             raise Rejected(
@@ -180,4 +228,3 @@ class HostImageKind(host_setting.Settings[Spec, State]):
                 why="; ".join(issues),
                 next="move or stop what prevents it, then run this again",
             )
-        self._images.apply(step.moid, step.moids, eula=True)

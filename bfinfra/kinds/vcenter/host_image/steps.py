@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from bfinfra.backends.vcenter.host_images import Depot
-from bfinfra.kinds.vcenter.base import host_setting
+from bfinfra.backends.vcenter.leases import Lease
+from bfinfra.kinds.vcenter.base import begun, host_setting
+from bfinfra.kinds.vcenter.base.begun import LEASE, Begun
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Use, holds
 from bfinfra.model.step import Disruption, Step
@@ -22,6 +24,13 @@ REMEDIATE = holds(
     "VcIntegrity.lifecycleSoftwareRemediation.Read",
     "VcIntegrity.lifecycleSoftwareRemediation.Write",
 )
+BEGUN = f"{begun.ATTRIBUTE}host_image"
+"""The custom attribute of a host that holds what the site began on it."""
+MAINTENANCE = (
+    holds("remediated", "Host.Config.Maintenance", "Global.SetCustomField"),
+    holds("definitions", "Global.ManageCustomFields"),
+    *LEASE,
+)
 IMPORT = holds("depots", "VcIntegrity.lifecycleSettings.Read", "VcIntegrity.lifecycleSettings.Write")
 DROP = holds("depots", "VcIntegrity.lifecycleDepots.Delete")
 
@@ -29,7 +38,7 @@ DROP = holds("depots", "VcIntegrity.lifecycleDepots.Delete")
 @dataclass(frozen=True)
 class OnHost:
     """A host. `cluster`: the id of its cluster; `components`: name → version; `status` and `why`: of the last
-    scan, "" if it was never scanned.
+    scan, "" if it was never scanned; `begun`: what the site began on it and has not ended.
     """
 
     name: str
@@ -38,6 +47,8 @@ class OnHost:
     components: Mapping[str, str] = field(default_factory=dict)
     status: str = ""
     why: tuple[str, ...] = ()
+    maintenance: bool = False
+    begun: Begun | None = None
     lost: str = ""
     """Why it is as vCenter last saw it."""
     maintenance: bool = False
@@ -46,12 +57,13 @@ class OnHost:
 @dataclass(frozen=True, kw_only=True)
 class State(host_setting.State):
     """The components of the image, as settings of the cluster, and the hosts. `imaged`: whether the cluster
-    has an image; `depots`: vCenter's offline depots.
+    has an image; `depots`: vCenter's offline depots; `lease`: another run's, of the cluster.
     """
 
     imaged: bool = True
     hosts: tuple[OnHost, ...] = ()
     depots: tuple[Depot, ...] = ()
+    lease: Lease | None = None
 
     def last_known(self) -> str:
         """Return why what its hosts run are last known values; "" if they are current."""
@@ -111,16 +123,47 @@ class PutBack(OfCluster):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Wait(OfCluster):
+    """wait for {holder}, which restarts hosts of {cluster}"""
+
+    rights = ()
+    uses = (Use.APPLY, Use.DESTROY)
+    waits_ready = True
+    holder: str
+    """Who has the cluster's lease, and since when."""
+    key: int
+    """The lease's own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leave(OfCluster):
+    """take {host} out of maintenance mode, in which its remediation left it"""
+
+    rights = MAINTENANCE
+    uses = (Use.APPLY, Use.DESTROY)
+    host: str
+    host_moid: str
+    stay: bool
+    """Whether it is out of it already, or was in it before."""
+
+    def title(self) -> str:
+        """The title; without "maintenance mode" if it stays as it is."""
+        return f"note that the remediation of {self.host} has ended" if self.stay else super().title()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Remediate(OfCluster):
     """install the image of {cluster} on {hosts}, through maintenance mode"""
 
-    rights = (WRITE, REMEDIATE)
+    rights = (WRITE, REMEDIATE, *MAINTENANCE)
     uses = (Use.APPLY, Use.DESTROY)
     disruption = Disruption.REBOOT
     why = "each host enters maintenance mode, and may restart"
     hosts: str
     """Their names."""
     moids: tuple[str, ...]
+    begun: tuple[str, ...]
+    """What is noted on each of them before it begins."""
 
 
 @dataclass(frozen=True, kw_only=True)
