@@ -22,6 +22,8 @@ from bfinfra.model.refs import Key
 from bfinfra.model.step import Disruption, Step
 
 Tell = Callable[[Event], None]
+POWER = "power"
+"""The field of machines that a power cycle changes in passing."""
 MOST_STEPS = 64  # an item with more steps than these and those of its plan never converges
 
 
@@ -195,11 +197,13 @@ def _beyond(item: Item, steps: tuple[Step, ...], *, first: bool, wanted: bool) -
         return f"it would now need a {worse}; the plan announced {item.disruption}"
     if first and wanted and item.action is Action.UPDATE:
         announced = [plain(c) for c in item.changes]
+        # another run of the site may be in the middle of the power cycle that was announced
+        passing = (UNFINISHED, POWER) if item.disruption is Disruption.POWER_CYCLE else (UNFINISHED,)
         new = [
             c
             for s in steps
             for c in s.changes
-            if c.field != UNFINISHED and not any(_covers(a, c) for a in announced)
+            if c.field not in passing and not any(_covers(a, c) for a in announced)
         ]
         if new and item.changes:
             return "; ".join(
