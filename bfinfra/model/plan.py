@@ -138,7 +138,7 @@ def step_data(step: Step) -> dict[str, Any]:
     fields = {
         JSON_FIELDS.get(each.name, each.name): plain(getattr(step, each.name))
         for each in dataclasses.fields(step)
-        if each.name != "changes"
+        if each.name != "changes" and each.compare
     }
     return {
         "step": JSON_NAMES.get(type(step).__name__, type(step).__name__),

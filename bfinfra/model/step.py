@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import field
 from typing import ClassVar
 
 from bfinfra.model.compare import Change, touches
@@ -60,3 +61,14 @@ class Step:
     def title(self) -> str:
         """One line for people."""
         return (summary(type(self)) or type(self).__name__).rstrip(".").format(**vars(self))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Versioned(Step):
+    """A change of an object that its server counts the versions of.
+
+    `version`: the one that was decided on. The write fails with Conflict if the object has another one by
+    then, and is decided anew; so it is no part of what a plan announces.
+    """
+
+    version: str = field(default="", repr=False, compare=False)

@@ -40,6 +40,12 @@ def switch(client: VCenter) -> Switch:
     return next(each for each in client.switches.read(context=False).switches if each.name == "roce")
 
 
+def reconfigure(client: VCenter, plan: SwitchPlan) -> None:
+    """As it is now."""
+    there = switch(client)
+    client.switches.reconfigure(there.moid, plan, there.version_of_config)
+
+
 def group(client: VCenter) -> PortGroup:
     return next(each for each in client.switches.read(context=False).groups if each.name == "high-speed")
 
@@ -82,7 +88,9 @@ def test_a_name_is_taken_once(vcenter: VCenterSide, account: Account) -> None:
 @call("switches.reconfigure_group", case="another VLAN and description")
 def test_a_port_group_changes(vcenter: VCenterSide) -> None:
     client = made(vcenter)
-    client.switches.reconfigure_group(group(client).moid, GroupPlan("high-speed", "theirs", 32, 16))
+    there = group(client)
+    plan = GroupPlan("high-speed", "theirs", 32, 16)
+    client.switches.reconfigure_group(there.moid, plan, there.version)
     found = group(client)
     assert (found.vlan, found.ports, found.description) == (32, 16, "theirs")
 
@@ -91,9 +99,9 @@ def test_a_port_group_changes(vcenter: VCenterSide) -> None:
 def test_hosts_join_and_leave(vcenter: VCenterSide) -> None:
     client = made(vcenter)
     host = client.switches.read(context=True).hosts[vcenter.host]
-    client.switches.reconfigure(switch(client).moid, with_hosts({host: ()}, joining=frozenset({host})))
+    reconfigure(client, with_hosts({host: ()}, joining=frozenset({host})))
     assert list(switch(client).hosts) == [host]
-    client.switches.reconfigure(switch(client).moid, with_hosts({}, leaving=frozenset({host})))
+    reconfigure(client, with_hosts({}, leaving=frozenset({host})))
     assert not switch(client).hosts
 
 
@@ -105,7 +113,7 @@ def test_a_switch_changes(vcenter: VCenterSide) -> None:
     plan = SwitchPlan(
         "roce", "theirs", 1500, ("Uplink 1",), hosts={host: ("vmnic1",)}, joining=frozenset({host})
     )
-    client.switches.reconfigure(switch(client).moid, plan)
+    reconfigure(client, plan)
     found = switch(client)
     assert (found.description, found.mtu, found.hosts) == ("theirs", 1500, {host: ("vmnic1",)})
 
@@ -116,9 +124,7 @@ def test_a_nic_that_is_not_there_is_refused(vcenter: VCenterSide, account: Accou
     client = made(vcenter)
     host = client.switches.read(context=True).hosts[vcenter.host]
     with account.refused(Rejected):
-        client.switches.reconfigure(
-            switch(client).moid, with_hosts({host: ("vmnic77",)}, joining=frozenset({host}))
-        )
+        reconfigure(client, with_hosts({host: ("vmnic77",)}, joining=frozenset({host})))
 
 
 @call("switches.remove", case="a port group, then its switch")

@@ -28,6 +28,7 @@ DETAIL = [
     "runtime.host",
     "runtime.connectionState",
     "config.instanceUuid",
+    "config.changeVersion",
     "config.hardware.numCPU",
     "config.hardware.memoryMB",
     "config.memoryReservationLockedToMax",
@@ -88,22 +89,26 @@ class Machines:
             lambda content: properties.below(content, content.rootFolder, asked, _origin)
         )
 
-    def reconfigure(self, moid: str, wanted: Hardware, what: str = "the reconfiguration") -> None:
-        """One ReconfigVM_Task with the whole change."""
+    def reconfigure(
+        self, moid: str, wanted: Hardware, what: str = "the reconfiguration", *, version: str = ""
+    ) -> None:
+        """One ReconfigVM_Task with the whole change. Raises Conflict if the configuration is no longer of
+        this version; "": whatever it is.
+        """
 
         def start(content: vim.ServiceInstanceContent) -> Any:
             vm = refs.refer(content, vim.VirtualMachine, moid)
             paths = needed(wanted)
             row = properties.one(content, vm, paths) if paths else Row(vm, {})
-            return vm.ReconfigVM_Task(
-                config_spec(
-                    wanted,
-                    content,
-                    row["runtime.host"],
-                    row["config.hardware.device"],
-                    row["config.vAppConfig.property"],
-                )
+            spec = config_spec(
+                wanted,
+                content,
+                row["runtime.host"],
+                row["config.hardware.device"],
+                row["config.vAppConfig.property"],
             )
+            spec.changeVersion = version or None
+            return vm.ReconfigVM_Task(spec)
 
         self._tasks.run(start, what)
 
@@ -346,6 +351,7 @@ def _machine(row: Row, keys: Iterable[str], hardware: devices.Devices | None = N
         ip=row["guest.ipAddress"] or "",
         tools=row["guest.toolsRunningStatus"] == "guestToolsRunning",
         tasks=tuple(row["recentTask"] or ()),
+        version=row["config.changeVersion"] or "",
     )
 
 

@@ -29,6 +29,8 @@ class Switch:
     where: str = ""
     """Its path, such as `/DC0/network/roce`."""
     datacenter: str = ""
+    version_of_config: str = field(repr=False, compare=False, default="")
+    """Of its configuration; `version` is its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class PortGroup:
     uplink: bool
     vms: tuple[str, ...] = ()
     ref: Any = field(repr=False, compare=False, default=None)
+    version: str = field(repr=False, compare=False, default="")
+    """Of its configuration."""
 
 
 @dataclass(frozen=True)

@@ -122,6 +122,8 @@ class ResourcePool(Thing):
     memory: Allocation
     vms: tuple[str, ...] = ()
     note: str = ""
+    version: str = field(repr=False, compare=False, default="")
+    """Of its configuration."""
 
 
 E = TypeVar("E", bound=Thing)

@@ -16,7 +16,16 @@ from bfinfra.backends.vcenter.tasks import Tasks
 
 POOL = vim.ResourcePool
 PATHS: Mapping[type[Any], Sequence[str]] = {
-    POOL: ["name", "parent", "owner", "vm", "config.cpuAllocation", "config.memoryAllocation", "customValue"]
+    POOL: [
+        "name",
+        "parent",
+        "owner",
+        "vm",
+        "config.cpuAllocation",
+        "config.memoryAllocation",
+        "config.changeVersion",
+        "customValue",
+    ]
 }
 UNLIMITED = -1
 
@@ -57,15 +66,24 @@ class ResourcePools:
 
         return self._session.write(create)
 
-    def update(
-        self, moid: str, name: str, cpu: Allocation, memory: Allocation, writes: Callable[[str], bool]
+    def update(  # noqa: PLR0913 - what, and what it may change
+        self,
+        moid: str,
+        name: str,
+        cpu: Allocation,
+        memory: Allocation,
+        writes: Callable[[str], bool],
+        *,
+        version: str = "",
     ) -> None:
         """Set its name, and the allocations of which `writes` says so, by their names in a site. vCenter
-        keeps the others. Raises Exists if the name is taken there.
+        keeps the others. Raises Exists if the name is taken there, Conflict if the configuration is no longer
+        of this version; "": whatever it is.
         """
 
         def update(content: vim.ServiceInstanceContent) -> None:
             spec = vim.ResourceConfigSpec(
+                changeVersion=version or None,
                 cpuAllocation=_sent(cpu, lambda each: writes(f"cpu.{each}")),
                 memoryAllocation=_sent(memory, lambda each: writes(f"memory.{each}")),
             )
@@ -124,6 +142,7 @@ def _pool(row: Row, keys: Sequence[int]) -> ResourcePool:
         memory=_read(row["config.memoryAllocation"]),
         vms=tuple(refs.moid(each) for each in row["vm"] or ()),
         note=next(notes, ""),
+        version=row["config.changeVersion"] or "",
     )
 
 

@@ -66,14 +66,16 @@ class Switches:
 
         self._tasks.run(start, f"creating the switch {plan.name}")
 
-    def reconfigure(self, moid: str, plan: SwitchPlan) -> None:
-        """Set the description, and what the plan has of MTU, uplinks, hosts and their NICs."""
+    def reconfigure(self, moid: str, plan: SwitchPlan, version: str) -> None:
+        """Set the description, and what the plan has of MTU, uplinks, hosts and their NICs. Raises Conflict
+        if the configuration is no longer of this version.
+        """
 
         def start(content: vim.ServiceInstanceContent) -> Any:
             switch = refs.refer(content, VDS, moid)
-            now = properties.one(content, switch, ["config.configVersion", "config.host"])
+            now = properties.one(content, switch, ["config.host"])
             spec = _config(content, plan, now["config.host"] or ())
-            spec.name, spec.configVersion = None, now["config.configVersion"]
+            spec.name, spec.configVersion = None, version or None
             return switch.ReconfigureDvs_Task(spec)
 
         self._tasks.run(start, f"changing the switch {plan.name}")
@@ -93,16 +95,15 @@ class Switches:
 
         self._tasks.run(start, f"creating the port group {plan.name}")
 
-    def reconfigure_group(self, moid: str, plan: GroupPlan) -> None:
-        """Set the description, and what the plan has of VLAN and ports."""
+    def reconfigure_group(self, moid: str, plan: GroupPlan, version: str) -> None:
+        """Set the description, and what the plan has of VLAN and ports. Raises Conflict if the configuration
+        is no longer of this version.
+        """
 
         def start(content: vim.ServiceInstanceContent) -> Any:
             group = refs.refer(content, GROUP, moid)
             spec = _group_config(plan)
-            spec.name, spec.configVersion = (
-                None,
-                properties.one(content, group, ["config.configVersion"])["config.configVersion"],
-            )
+            spec.name, spec.configVersion = None, version or None
             return group.ReconfigureDVPortgroup_Task(spec)
 
         self._tasks.run(start, f"changing the port group {plan.name}")
@@ -172,6 +173,7 @@ def _switch(row: Row, paths: Paths) -> Switch:
         ref=row.ref,
         where=paths.of(row),
         datacenter=paths.datacenter(row),
+        version_of_config=getattr(config, "configVersion", None) or "",
     )
 
 
@@ -189,4 +191,5 @@ def _group(row: Row) -> PortGroup:
         uplink=bool(getattr(config, "uplink", None)) or "DVUplinks" in (row["name"] or ""),
         vms=tuple(refs.moid(vm) for vm in row["vm"] or ()),
         ref=row.ref,
+        version=config.configVersion or "",
     )

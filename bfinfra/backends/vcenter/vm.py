@@ -149,6 +149,8 @@ class Vm:
     ip: str
     tools: bool
     tasks: tuple[Any, ...] = field(repr=False, compare=False, default=())
+    version: str = field(repr=False, compare=False, default="")
+    """Of its configuration."""
 
     @property
     def connected(self) -> bool:

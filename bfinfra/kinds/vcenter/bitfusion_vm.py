@@ -32,7 +32,7 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import READ, VCENTER, Entity, PrivilegePlaces, Use, holds
 from bfinfra.model.site import Site
-from bfinfra.model.step import Disruption, Step
+from bfinfra.model.step import Disruption, Step, Versioned
 
 if TYPE_CHECKING:
     from bfinfra.backends.survey_cache import SurveyCache
@@ -99,7 +99,7 @@ class BitfusionVmFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OnMachine(Step):
+class _OnMachine(Versioned):
     vm: str
     moid: str | Unknown
 
@@ -249,7 +249,8 @@ class BitfusionVM(kind.Kind[Spec, State]):
             case Stop(moid=str() as moid):
                 machines.stop(moid)
             case Set(moid=str() as moid, extra=extra) | PutBack(moid=str() as moid, extra=extra):
-                machines.reconfigure(moid, Hardware(extra=extra), "the settings for Bitfusion")
+                what = "the settings for Bitfusion"
+                machines.reconfigure(moid, Hardware(extra=extra), what, version=step.version)
             case Start(moid=str() as moid):
                 machines.power_on(moid)
             case _:
@@ -322,6 +323,7 @@ def _steps(spec: Spec, state: State | None, context: PlanContext) -> Iterator[St
     at: dict[str, Any] = {
         "vm": spec.vm,
         "moid": machine.moid,
+        "version": machine.version,
         "changes": compare.changes(spec, state.mark, (*drift, *power)),
     }
     if drift and machine.on:
@@ -344,7 +346,12 @@ def _gone(spec: Spec, state: State) -> dict[str, str]:
 
 
 def _put_back(state: State) -> PutBack:
-    return PutBack(vm=state.vm, moid=state.machine.moid, extra={**state.before, SETTINGS: "", BEFORE: ""})
+    return PutBack(
+        vm=state.vm,
+        moid=state.machine.moid,
+        version=state.machine.version,
+        extra={**state.before, SETTINGS: "", BEFORE: ""},
+    )
 
 
 def _check(spec: Spec, state: State | None, context: PlanContext) -> None:

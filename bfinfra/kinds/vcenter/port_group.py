@@ -23,7 +23,7 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import READ, VCENTER, Entity, PrivilegePlaces, Use, holds
 from bfinfra.model.site import Site
-from bfinfra.model.step import Step
+from bfinfra.model.step import Step, Versioned
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
@@ -74,7 +74,7 @@ class Create(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reconfigure(Step):
+class Reconfigure(Versioned):
     """change the port group {name}"""
 
     rights = (holds("networks", "DVPortgroup.Modify"),)
@@ -181,7 +181,9 @@ class PortGroupKind(kind.Kind[Spec, State]):
             spec.vlan if compare.touches(found, "vlan") else None,
             _ports(spec, state) if compare.touches(found, "ports") else state.group.ports,
         )
-        return (Reconfigure(name=name, moid=state.group.moid, plan=plan, changes=found),) if found else ()
+        group = state.group
+        change = Reconfigure(name=name, moid=group.moid, version=group.version, plan=plan, changes=found)
+        return (change,) if found else ()
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
@@ -194,7 +196,7 @@ class PortGroupKind(kind.Kind[Spec, State]):
             case Create(moid=str() as moid, plan=plan):
                 self._vcenter.switches.create_group(moid, plan)
             case Reconfigure(moid=moid, plan=plan):
-                self._vcenter.switches.reconfigure_group(moid, plan)
+                self._vcenter.switches.reconfigure_group(moid, plan, step.version)
             case Delete(moid=moid):
                 self._vcenter.switches.remove(moid, group=True)
             case _:

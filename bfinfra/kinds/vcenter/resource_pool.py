@@ -26,7 +26,7 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, Use, holds, path_in
 from bfinfra.model.site import Site
-from bfinfra.model.step import Step
+from bfinfra.model.step import Step, Versioned
 from bfinfra.model.units import MIB, Bytes, Megahertz
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class Create(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Configure(Step):
+class Configure(Versioned):
     """change the resource pool {name}"""
 
     rights = (holds("pool", "Resource.RenamePool", "Resource.EditPool"), *NOTED)
@@ -311,11 +311,8 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
         if state.unnamed and not found:
             found = [Change("name", state.pool.name, name)]
         if found or moved:
-            steps.append(
-                Configure(
-                    name=name, moid=state.pool.moid, cpu=cpu, memory=memory, mark=mark, changes=tuple(found)
-                )
-            )
+            at = {"name": name, "moid": state.pool.moid, "version": state.pool.version}
+            steps.append(Configure(**at, cpu=cpu, memory=memory, mark=mark, changes=tuple(found)))
         return steps
 
     @staticmethod
@@ -337,7 +334,7 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
                 pools.note(moid, ATTRIBUTE, step.mark.encode())
                 pools.rename(moid, step.name)
             case Configure():
-                pools.update(step.moid, step.name, step.cpu, step.memory, step.writes)
+                pools.update(step.moid, step.name, step.cpu, step.memory, step.writes, version=step.version)
                 pools.note(step.moid, ATTRIBUTE, step.mark.encode())
             case Move(into=str() as into):
                 pools.move(step.moid, into)

@@ -6,6 +6,7 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.hosts import now
+from bfinfra.sandbox.inventory.vms import change_version
 from bfinfra.sandbox.inventory.vmtypes import vim, vmodl
 from bfinfra.sandbox.soap import tasks
 from bfinfra.sandbox.soap.dispatch import Call, method
@@ -18,6 +19,7 @@ from bfinfra.sandbox.soap.vm_rights import may_clone
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
+    from bfinfra.sandbox.inventory.store import Inventory
 
 VM = "vim.VirtualMachine"
 
@@ -77,6 +79,18 @@ RENAMING = (
 )
 """What a new name wants, by the type of the object. Source: ManagedEntity.Rename_Task."""
 
+CONFIGURED = (vim.VirtualMachine, vim.DistributedVirtualSwitch, vim.dvs.DistributedVirtualPortgroup)
+"""Those whose configuration has their name, and a version."""
+
+
+def count_version(inventory: Inventory, entity: Managed) -> None:
+    """Give a changed configuration another version."""
+    config = entity["config"]
+    if entity.is_a(vim.VirtualMachine):
+        config.changeVersion = change_version(inventory)
+    else:
+        config.configVersion = str(int(config.configVersion) + 1)
+
 
 @method("vim.ManagedEntity", "Rename_Task")
 def rename(call: Call, this: Managed, args: Any) -> vim.Task:
@@ -90,8 +104,9 @@ def renamed(call: Call, entity: Managed, name: str) -> None:
     """Set the name in every property that has it."""
     check_name(call.inventory, call.inventory.get(entity.parent), name, entity)
     entity["name"] = name
-    if entity.is_a(vim.VirtualMachine):
+    if entity.is_a(*CONFIGURED):
         entity["config"].name = name
+        count_version(call.inventory, entity)
     call.inventory.touch(entity)
 
 
@@ -101,6 +116,7 @@ def mark_as_template(call: Call, this: Managed, _: object) -> None:
     refuse_importing(call.inventory, this)
     refuse_running(this)
     this["config"].template, this["resourcePool"] = True, None
+    count_version(call.inventory, this)
     call.inventory.touch(this)
 
 
@@ -110,6 +126,7 @@ def mark_as_machine(call: Call, this: Managed, args: Any) -> None:
     if not this["config"].template:
         raise vim.fault.InvalidState(msg=f"{this.name} is no template")
     this["config"].template, this["resourcePool"] = False, args.pool
+    count_version(call.inventory, this)
     if args.host is not None:
         this["runtime"].host = args.host
     call.inventory.touch(this)

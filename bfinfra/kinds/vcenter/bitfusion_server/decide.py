@@ -110,7 +110,14 @@ def _update(name: str, spec: Spec, state: State, target: Target, context: PlanCo
     machine = state.machine
     mark = context.mark.on(machine.instance_uuid).committed(spec.applied()).encode()
     changes = compare.changes(spec, state.mark)
-    commit = Commit(name=name, moid=machine.moid, mark=mark, release=target.release, changes=changes)
+    commit = Commit(
+        name=name,
+        moid=machine.moid,
+        version=machine.version,
+        mark=mark,
+        release=target.release,
+        changes=changes,
+    )
     if compare.adopting(state.mark):
         return (commit,)
     difference = between(name, spec, state, target, context.facts)
@@ -142,6 +149,7 @@ def _configure(
     return Configure(
         name=name,
         moid=state.machine.moid,
+        version=state.machine.version,
         cpus=target.cpus if "cpus" in fields else None,
         memory=target.memory if {"memory", "reservation"} & fields else None,
         reserve=True if {"memory", "reservation"} & fields else None,

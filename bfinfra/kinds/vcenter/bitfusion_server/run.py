@@ -191,9 +191,8 @@ class Runs:
             case steps.PowerOn(moid=moid):
                 machines.power_on(moid)
             case steps.Commit(moid=moid):
-                machines.reconfigure(
-                    moid, Hardware(extra={MARK: step.mark, OVA: step.release}), "the note of what was applied"
-                )
+                noted = Hardware(extra={MARK: step.mark, OVA: step.release})
+                machines.reconfigure(moid, noted, "the note of what was applied", version=step.version)
             case steps.Delete(moid=moid):
                 if step.importing:
                     self._discard(moid)
@@ -245,7 +244,7 @@ class Runs:
             grow=step.grow,
             properties=values,
         )
-        self._vcenter.machines.reconfigure(step.moid, wanted)
+        self._vcenter.machines.reconfigure(step.moid, wanted, version=step.version)
 
     def _pepper(self) -> str:
         return self._site.pepper.reveal() if self._site.pepper else ""

@@ -10,7 +10,7 @@ from bfinfra.model.compare import Unknown
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Use, holds
 from bfinfra.model.secret import Secret
-from bfinfra.model.step import Disruption, Step
+from bfinfra.model.step import Disruption, Step, Versioned
 
 PLACED = (holds("pool", "Resource.AssignVMToPool"), holds("networks", "Network.Assign"))
 OFF = (holds("folder", "VirtualMachine.Interact.PowerOff"),)
@@ -54,7 +54,7 @@ class Deploy(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OnMachine(Step):
+class _OnMachine(Versioned):
     name: str
     moid: str
 

@@ -24,7 +24,7 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, VCENTER, Entity, PrivilegePlaces, Use, holds
 from bfinfra.model.site import Site
-from bfinfra.model.step import Step
+from bfinfra.model.step import Step, Versioned
 from bfinfra.model.suggest import nearest
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Create(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reconfigure(Step):
+class Reconfigure(Versioned):
     """change the distributed switch {name}"""
 
     rights = (holds("networks", "DVSwitch.Modify"), *MEMBERS)
@@ -142,7 +142,9 @@ class DistributedSwitch(kind.Kind[Spec, State]):
             )
         found = compare.changes(spec, state.mark, _drift(spec, state))
         plan = _only(_plan(name, spec, state, facts, mark), found)
-        return (Reconfigure(name=name, moid=state.switch.moid, plan=plan, changes=found),) if found else ()
+        moid, version = state.switch.moid, state.switch.version_of_config
+        change = Reconfigure(name=name, moid=moid, version=version, plan=plan, changes=found)
+        return (change,) if found else ()
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
@@ -157,7 +159,7 @@ class DistributedSwitch(kind.Kind[Spec, State]):
             case Create(folder=folder, plan=plan):
                 self._vcenter.switches.create(folder, plan)
             case Reconfigure(moid=moid, plan=plan):
-                self._vcenter.switches.reconfigure(moid, plan)
+                self._vcenter.switches.reconfigure(moid, plan, step.version)
             case Delete(moid=moid):
                 self._vcenter.switches.remove(moid)
             case _:

@@ -63,8 +63,15 @@ def _adopted(name: str, spec: Spec, state: State, mark: Mark) -> Reconfigure:
     """The step that writes the mark, and nothing else."""
     machine = state.machine
     note = Hardware(extra={MARK: mark.on(machine.instance_uuid).encode()})
-    changes = compare.changes(spec, state.mark)
-    return Reconfigure(name=name, moid=machine.moid, hardware=note, properties={}, keep={}, changes=changes)
+    return Reconfigure(
+        name=name,
+        moid=machine.moid,
+        version=machine.version,
+        hardware=note,
+        properties={},
+        keep={},
+        changes=compare.changes(spec, state.mark),
+    )
 
 
 def _unless_away(
@@ -119,7 +126,7 @@ def _steps(
         else (Change("power", "on" if machine.on else "off", spec.power),)
     )
     found = compare.changes(spec, state.mark, (*drift, *power))
-    at: dict[str, Any] = {"name": name, "moid": machine.moid, "changes": found}
+    at: dict[str, Any] = {"name": name, "moid": machine.moid, "version": machine.version, "changes": found}
     if left:  # before the new mark no longer lists these disks
         yield DeleteDisks(
             disks=tuple(disk.address for disk in left), keys=tuple(disk.key for disk in left), **at

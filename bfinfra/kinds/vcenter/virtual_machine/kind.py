@@ -227,9 +227,10 @@ class VirtualMachine(kind.Kind[Spec, State]):
             case Stop(moid=moid):
                 machines.stop(moid)
             case Reconfigure(moid=moid, hardware=Hardware() as hardware):
-                machines.reconfigure(moid, self._with(hardware, step.name, step.properties, step.keep))
+                changed = self._with(hardware, step.name, step.properties, step.keep)
+                machines.reconfigure(moid, changed, version=step.version)
             case DeleteDisks(moid=moid, keys=keys):
-                machines.reconfigure(moid, Hardware(destroy=keys), "deleting disks")
+                machines.reconfigure(moid, Hardware(destroy=keys), "deleting disks", version=step.version)
             case Delete(moid=moid):
                 machines.stop(moid)
                 machines.destroy(moid)

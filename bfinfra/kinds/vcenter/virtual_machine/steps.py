@@ -10,11 +10,11 @@ from bfinfra.model.compare import Unknown
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Use, holds
 from bfinfra.model.secret import Secret
-from bfinfra.model.step import Disruption, Step
+from bfinfra.model.step import Disruption, Step, Versioned
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OfMachine(Step):
+class _OfMachine(Versioned):
     name: str
     moid: str
 
