@@ -154,7 +154,13 @@ class Machines:
         if row["runtime.powerState"] != "poweredOn":
             return
         if row["guest.toolsRunningStatus"] == "guestToolsRunning":
-            self._session.write(lambda content: refs.refer(content, vim.VirtualMachine, moid).ShutdownGuest())
+            try:
+                self._session.write(
+                    lambda content: refs.refer(content, vim.VirtualMachine, moid).ShutdownGuest()
+                )
+            except Rejected:
+                if self._on(moid):  # otherwise another run of the site was faster
+                    raise
             self._tasks.watch(
                 self._ref(moid),
                 ("runtime.powerState",),
