@@ -89,7 +89,6 @@ class HostImageKind(host_setting.Settings[Spec, State]):
                 maintenance=host.maintenance,
                 begun=begun.get(host.moid),
                 lost=lost_host(host.name, CONNECTED if host.connected else "disconnected"),
-                maintenance=host.maintenance,
             )
 
         def whole(state: State) -> State:

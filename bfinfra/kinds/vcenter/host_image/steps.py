@@ -51,7 +51,6 @@ class OnHost:
     begun: Begun | None = None
     lost: str = ""
     """Why it is as vCenter last saw it."""
-    maintenance: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
