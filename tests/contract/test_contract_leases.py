@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from contract.calls import Account, call
 from contract.sides import VCenterSide
 
-from bfinfra.backends.vcenter import VCenter
+from bfinfra.backends.vcenter import VCenter, leases
 from bfinfra.backends.vcenter.esxi import HostDetail
 from bfinfra.backends.vcenter.places import only
+from bfinfra.model import process
 from bfinfra.model.errors import Conflict
 
 BEGUN = "bfinfra.maintenance.gpu_host"
@@ -32,7 +34,11 @@ def detail(vc: VCenter, side: VCenterSide) -> HostDetail:
     "leases.close",
     case="one has it, the other is told; then it is free",
 )
-def test_one_of_two_has_a_lease(vcenter: VCenterSide, account: Account) -> None:
+def test_one_of_two_has_a_lease(
+    vcenter: VCenterSide, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "_now", lambda: "2026-11-28T12:00:00Z")  # a cassette has the same each time
+    monkeypatch.setattr(process, "me", lambda: "somewhere/1")
     first, second = vcenter.open(), vcenter.open()
     cluster = detail(first, vcenter).cluster
     first.leases.take(cluster, "a")

@@ -54,7 +54,7 @@ def test_a_pool_is_changed(vcenter: VCenterSide) -> None:
         Allocation(reservation=200, shares=700),
         Allocation(reservation=64, limit=128, expandable=False),
     )
-    pools.update(moid, "gpus", cpu, memory, lambda _: True)
+    pools.update(moid, "gpus", (cpu, memory), lambda _: True)
     found = pool(pools, moid)
     assert (found.name, found.cpu, found.memory) == ("gpus", cpu, memory)
     pools.rename(moid, "gpu")
@@ -66,7 +66,7 @@ def test_a_pool_is_changed(vcenter: VCenterSide) -> None:
 @lacks("vcsim: whether a reservation can be expanded is never changed")
 def test_a_reservation_is_no_longer_expanded(vcenter: VCenterSide) -> None:
     pools, moid, _ = made(vcenter, "gpu")
-    pools.update(moid, "gpu", MEMORY, CPU, lambda _: True)
+    pools.update(moid, "gpu", (MEMORY, CPU), lambda _: True)
     assert not pool(pools, moid).cpu.expandable
 
 

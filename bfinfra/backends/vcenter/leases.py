@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from datetime import UTC, datetime
-from typing import Any
 
 from pyVmomi import vim
 
@@ -91,7 +90,7 @@ class Leases:
         self._renewing: threading.Thread | None = None
         self._unsaid = ""
 
-    def look(self, content: Any, defined: Mapping[int, str]) -> None:
+    def look(self, content: vim.ServiceInstanceContent, defined: Mapping[int, str]) -> None:
         """Note which leases others hold. `defined`: the names of all attributes by key. Part of a read."""
         with self._lock:
             own = frozenset(self._own)
@@ -181,13 +180,14 @@ class Leases:
                 if self._abandoned(lease, since):
                     self._undefine(lease.key)
 
-    def _create(self, content: Any, cluster: str) -> _Held:
+    def _create(self, content: vim.ServiceInstanceContent, cluster: str) -> _Held:
         manager = content.customFieldsManager
+        assert manager is not None  # a vCenter has one; a host without one has no clusters
         lease, since = self._others.get(cluster, (None, 0.0))
         if lease is not None and self._abandoned(lease, since):
             with _gone():
                 manager.RemoveCustomFieldDef(lease.key)
-        made = _Held(None, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+        made = _Held(None, _now())
         try:
             made.key = int(manager.AddCustomFieldDef(PREFIX + cluster, vim.Folder, None, None).key)
             self._own.add(made.key)
@@ -203,9 +203,11 @@ class Leases:
             made.key, self._unsaid = None, UNPROTECTED
         return made
 
-    def _sign(self, content: Any, held: _Held) -> None:
+    def _sign(self, content: vim.ServiceInstanceContent, held: _Held) -> None:
         held.count += 1
         text = f"by={process.me()} since={held.since} n={held.count}"
+        assert content.customFieldsManager is not None
+        assert held.key is not None
         content.customFieldsManager.SetField(content.rootFolder, held.key, text)
 
     def _renewed(self, cluster: str) -> bool:
@@ -255,7 +257,11 @@ def _gone() -> Iterator[None]:
         yield
 
 
-def _values(content: Any) -> dict[int, str]:
+def _values(content: vim.ServiceInstanceContent) -> dict[int, str]:
     """The values of the root folder's attributes, by key."""
     row = properties.one(content, content.rootFolder, ["customValue"])
     return {each.key: str(each.value) for each in row["customValue"] or ()}
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

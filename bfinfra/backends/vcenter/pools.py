@@ -66,20 +66,20 @@ class ResourcePools:
 
         return self._session.write(create)
 
-    def update(  # noqa: PLR0913 - what, and what it may change
+    def update(
         self,
         moid: str,
         name: str,
-        cpu: Allocation,
-        memory: Allocation,
+        sizes: tuple[Allocation, Allocation],
         writes: Callable[[str], bool],
         *,
         version: str = "",
     ) -> None:
-        """Set its name, and the allocations of which `writes` says so, by their names in a site. vCenter
+        """Set its name, and of processor and memory what `writes` says, by their names in a site. vCenter
         keeps the others. Raises Exists if the name is taken there, Conflict if the configuration is no longer
         of this version; "": whatever it is.
         """
+        cpu, memory = sizes
 
         def update(content: vim.ServiceInstanceContent) -> None:
             spec = vim.ResourceConfigSpec(

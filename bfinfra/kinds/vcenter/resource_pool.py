@@ -334,7 +334,7 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
                 pools.note(moid, ATTRIBUTE, step.mark.encode())
                 pools.rename(moid, step.name)
             case Configure():
-                pools.update(step.moid, step.name, step.cpu, step.memory, step.writes, version=step.version)
+                pools.update(step.moid, step.name, (step.cpu, step.memory), step.writes, version=step.version)
                 pools.note(step.moid, ATTRIBUTE, step.mark.encode())
             case Move(into=str() as into):
                 pools.move(step.moid, into)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -201,7 +202,8 @@ class GpuHost(kind.Kind[Spec, State]):
         """
         hosts, leases, moid = self._vcenter.hosts, self._vcenter.leases, step.moid
         leases.take(step.cluster, moid)
-        try:
+        with contextlib.ExitStack() as failed:
+            failed.callback(leases.leave, step.cluster, moid)
             if step.note:
                 hosts.set_attribute(moid, ATTRIBUTE, step.note)
             self._begin(step)
@@ -209,9 +211,7 @@ class GpuHost(kind.Kind[Spec, State]):
                 hosts.enter_maintenance(moid)
             leases.confirm(step.cluster)
             hosts.reboot(moid, step.boot)
-        except BaseException:
-            leases.leave(step.cluster, moid)
-            raise
+            failed.pop_all()
 
     def _begin(self, step: Reboot) -> None:
         """Notes on the host that it begins."""
