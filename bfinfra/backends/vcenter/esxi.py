@@ -1,5 +1,5 @@
-"""ESXi hosts as plain values: their PCI devices, and which VMs have them. Light, as reading a site imports
-it.
+"""ESXi hosts as plain values: their PCI devices, which VMs have them, and who restarts them. Light, as
+reading a site imports it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from dataclasses import field
 from typing import Any
 
 from bfinfra.backends.vcenter.vm import CONNECTED, Attached, Vm
+from bfinfra.backends.words import safe
 from bfinfra.model.records import dataclass
 
 LOST = {"notResponding": "not responding"}
@@ -93,3 +94,28 @@ def lost_hosts(connections: Mapping[str, str], moids: Mapping[str, str]) -> dict
     """Return the same of those that vCenter doesn't see. `connections`: by id; `moids`: by name."""
     found = {name: lost_host(name, connections.get(moid, CONNECTED)) for name, moid in moids.items()}
     return {name: why for name, why in found.items() if why}
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A lease of another run. `holder`: its process, "" while it hasn't signed; `since`: when it took it."""
+
+    key: int
+    holder: str = ""
+    since: str = ""
+    count: str = ""
+
+    @classmethod
+    def decode(cls, key: int, text: str) -> Lease:
+        """The lease of a definition with this value."""
+        words = dict(word.split("=", 1) for word in text.split() if "=" in word)
+        return cls(key, words.get("by", ""), words.get("since", ""), words.get("n", ""))
+
+    def __str__(self) -> str:
+        machine, _, number = self.holder.rpartition("/")
+        who = (
+            f"process {safe(number, 20)} on {safe(machine.partition('/')[0], 80)}"
+            if machine
+            else "another run"
+        )
+        return f"{who} since {safe(self.since, 40)}" if self.since else who

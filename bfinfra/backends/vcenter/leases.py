@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import attributes, properties
+from bfinfra.backends.vcenter.esxi import Lease
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.words import safe
 from bfinfra.model import process
@@ -34,31 +35,6 @@ UNPROTECTED = (
     "not define custom attributes (Global.ManageCustomFields) and set them on the root folder "
     "(Global.SetCustomField)"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """A lease of another run. `holder`: its process, "" while it hasn't signed; `since`: when it took it."""
-
-    key: int
-    holder: str = ""
-    since: str = ""
-    count: str = ""
-
-    @classmethod
-    def decode(cls, key: int, text: str) -> Lease:
-        """The lease of a definition with this value."""
-        words = dict(word.split("=", 1) for word in text.split() if "=" in word)
-        return cls(key, words.get("by", ""), words.get("since", ""), words.get("n", ""))
-
-    def __str__(self) -> str:
-        machine, _, number = self.holder.rpartition("/")
-        who = (
-            f"process {safe(number, 20)} on {safe(machine.partition('/')[0], 80)}"
-            if machine
-            else "another run"
-        )
-        return f"{who} since {safe(self.since, 40)}" if self.since else who
 
 
 @dataclass

@@ -12,7 +12,8 @@ from kinds.gpu_host.test_gpu_host import AROUND, MARK, ONE, TWO, card, host, spe
 from kinds.lifecycle import EVERYTHING, EXAMPLES, KILLED, QUICK, apply, drift, endings, kill_at, made, plan
 
 import bfinfra
-from bfinfra.backends.vcenter.leases import PREFIX, Lease
+from bfinfra.backends.vcenter.esxi import Lease
+from bfinfra.backends.vcenter.leases import PREFIX
 from bfinfra.engine.apply import Options
 from bfinfra.kinds.vcenter.base.begun import Begun
 from bfinfra.kinds.vcenter.gpu_host.kind import GpuHost

@@ -6,8 +6,7 @@ import functools
 from collections.abc import Mapping
 from dataclasses import field, replace
 
-from bfinfra.backends.vcenter.esxi import HostDetail, PciDevice, lost_host
-from bfinfra.backends.vcenter.leases import Lease
+from bfinfra.backends.vcenter.esxi import HostDetail, Lease, PciDevice, lost_host
 from bfinfra.kinds.vcenter.base import begun
 from bfinfra.kinds.vcenter.base.begun import Begun
 from bfinfra.kinds.vcenter.base.machine_notes import IMPORTING, MARK, SECRETS

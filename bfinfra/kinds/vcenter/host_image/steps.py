@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
+from bfinfra.backends.vcenter.esxi import Lease
 from bfinfra.backends.vcenter.host_images import Depot
-from bfinfra.backends.vcenter.leases import Lease
 from bfinfra.kinds.vcenter.base import begun, host_setting
 from bfinfra.kinds.vcenter.base.begun import LEASE, Begun
 from bfinfra.model.records import dataclass
