@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import shutil
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -41,6 +42,8 @@ HOSTS, MACHINES, BESIDE = 100, 100, 50
 SIZES = ("24GiB", "28GiB", "32GiB")
 AFRESH = 10  # rounds of machines after which they are made anew
 TEMPLATE = "golden"
+MACHINES_OF_RUNS = ("a", "b")
+"""Where the two runs are: their state folders."""
 
 
 class OnSandbox:
@@ -95,6 +98,8 @@ class OnVcsim:
     def fresh(self) -> None:
         self._proxy.leave()
         self._stack.close()
+        for machine in MACHINES_OF_RUNS:  # another vCenter at the same address: nothing is known of it
+            shutil.rmtree(self.folder / machine, ignore_errors=True)
         found = self._stack.enter_context(started(self._peers, "-cluster", "1", "-host", str(MANY)))
         self._proxy.stand_before(found)
         place = ("-host", "DC0_C0_H0", "-ds", "LocalDS_0", "-net", "VM Network", "-g", "centos7_64Guest")
@@ -168,7 +173,7 @@ def _starts(stage: Stage, site: Path, chance: Any, **more: Any) -> tuple[Start, 
     """One from each machine."""
     one, other = (
         Start(site, stage.folder / machine, stage.sandbox, seed=str(chance.random()), lag=LAG)
-        for machine in ("a", "b")
+        for machine in MACHINES_OF_RUNS
     )
     return one, Start(**{**vars(other), **more})
 
@@ -237,7 +242,7 @@ def killed(stage: Stage, strike: tuple[str, str], effort: Effort, count: Count, 
 
 def alone(stage: Stage, site: Path, *, destroy: bool = False) -> None:
     """A run that nobody disturbs, on the second machine, which ends well."""
-    run = Start(site, stage.folder / "b", stage.sandbox, destroy=destroy)
+    run = Start(site, stage.folder / MACHINES_OF_RUNS[1], stage.sandbox, destroy=destroy)
     assert together(run) == [0]
     ended_well(run)
 
