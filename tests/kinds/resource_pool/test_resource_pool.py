@@ -103,6 +103,8 @@ def test_a_pool_that_somebody_made_is_adopted_as_it_is_and_then_changed(sandbox:
     assert "bfinfra adopt" in str(problem)
     first = look()
     done(apply(file, sandbox, adopt=frozenset({Key("resource_pool", "gpu")})))
+    assert look()[1:] == first[1:]
+    done(apply(file, sandbox))
     assert look() != first
     assert plan(file, sandbox).pending == ()
     done(apply(file, sandbox, destroy=True))
@@ -146,7 +148,7 @@ def pool(sandbox: Running, name: str, within: str = "") -> Look:
         spec = vim.ResourceConfigSpec(cpuAllocation=share, memoryAllocation=share)
         si.content.searchIndex.FindByInventoryPath(path).CreateResourcePool(name, spec)
 
-    def look() -> object:
+    def look() -> tuple[object, ...]:
         with administrator(sandbox) as si:
             found = si.content.searchIndex.FindByInventoryPath(f"{path}/{name}")
             return found.config.changeVersion, str(found.config.cpuAllocation)
