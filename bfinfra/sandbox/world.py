@@ -124,6 +124,24 @@ class Template:
 
 
 @dataclass(frozen=True)
+class Beside:
+    """What other teams have in the same vCenter, under names that the site's objects may have, too."""
+
+    datacenter: str
+    """The path of its datacenter, such as abroad/elsewhere. The world's own may be named, too."""
+    folder: str = ""
+    """The folder for its clusters and templates, in the datacenter's folders for them."""
+    clusters: Mapping[str, Mapping[str, Host]] = field(default_factory=dict)
+    """vSphere clusters: name → ESXi hosts, by name. Names of hosts occur once in a world."""
+    datastores: Mapping[str, Datastore] = field(default_factory=dict)
+    """Datastores: name → datastore. Names of datastores occur once in a datacenter."""
+    networks: tuple[str, ...] = ()
+    """Names of the networks of its hosts."""
+    templates: Mapping[str, Template] = field(default_factory=dict)
+    """Templates for virtual machines: name → template."""
+
+
+@dataclass(frozen=True)
 class World:
     """The whole world file."""
 
@@ -141,6 +159,8 @@ class World:
     """Templates for virtual machines: name → template."""
     datacenter: str = "Datacenter"
     """Name of the datacenter."""
+    beside: tuple[Beside, ...] = ()
+    """What other teams have in this vCenter."""
     pace: float = 1.0
     """Factor of all durations. With 0 nothing takes time, with 0.1 a tenth of it."""
     durations: Mapping[str, float] = field(default_factory=dict)

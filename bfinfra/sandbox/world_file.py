@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import yaml
 
 from bfinfra.sandbox.passwords import Passwords
 from bfinfra.sandbox.reading import BadWorld, read
-from bfinfra.sandbox.world import World
+from bfinfra.sandbox.world import Beside, World
 from bfinfra.sandbox.world_places import located
 
 DURATIONS = {  # seconds, stretched by `pace`
@@ -173,8 +173,17 @@ def _problems(world: World) -> list[str]:
             for name, each in world.clusters.items()
             for library in each.content
         ),
+        *(
+            (f"beside[{number}].{sort}.{name}.{field}", named, there)
+            for number, each in enumerate(world.beside)
+            for sort, name, field, named, there in _named_beside(each)
+        ),
     ]
     problems = [f"{what}: there is no {name}" for what, name, there in named if name not in there]
+    beside = [host for each in world.beside for found in each.clusters.values() for host in found]
+    problems += [
+        f"beside: there are two hosts {each}" for each in {*beside} if [*hosts, *beside].count(each) > 1
+    ]
     if sum(len(cluster.hosts) for cluster in world.clusters.values()) != len(hosts):
         problems.append("clusters: a host is in two clusters")
     taken = [*(each.address for each in world.kubernetes_clusters.values()), *_addresses(world)]
@@ -190,6 +199,17 @@ def _problems(world: World) -> list[str]:
     if world.pace < 0:
         problems.append("pace: less than 0")
     return problems
+
+
+def _named_beside(given: Beside) -> Iterator[tuple[str, str, str, str, Container[str]]]:
+    """What its parts name: which part, its name and field, the name in it, and the names that there are."""
+    hosts = {host for found in given.clusters.values() for host in found}
+    for name, store in given.datastores.items():
+        yield from (("datastores", name, "hosts", each, hosts) for each in store.hosts)
+        yield from (("datastores", name, "clusters", each, given.clusters) for each in store.clusters)
+    for name, template in given.templates.items():
+        yield "templates", name, "cluster", template.cluster, given.clusters
+        yield "templates", name, "datastore", template.datastore, given.datastores
 
 
 def _addresses(world: World) -> list[str]:

@@ -5,29 +5,29 @@ What a site means is found, and everything else is as before, compared whole.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from kinds.lifecycle import EXAMPLES, apply, drift, endings, made, plan
+from forgotten import forget
+from kinds import untidy
+from kinds.by_hand import of_kind
+from kinds.lifecycle import EXAMPLES, SPECS, apply, difference, drift, endings, made, plan, world
 from pyVim.task import WaitForTask
 from pyVmomi import vim
 from rights.given import administrator
 
+import bfinfra.kinds as registry
 from bfinfra.model.refs import Key
-from bfinfra.sandbox import Running
+from bfinfra.sandbox import Running, start, stop
 
-KINDS = (
-    "virtual_machine",
-    "bitfusion_server",
-    "resource_pool",
-    "distributed_switch",
-    "port_group",
-    "gpu_host",
-)
-SWITCH = "roce"
+OF_GROUPS = ("supervisor_namespace", "bitfusion_token", "namespace", "linux_host", "container_image")
+LIVING = (*registry.names("vcenter"), *OF_GROUPS)
+UNADOPTED = {"vmkernel_adapter": "an address that others gave a host is theirs"}
+MANY = 50
+"""Objects of others, at least, that are compared."""
 
 
 def machine(name: str) -> vim.vm.ConfigSpec:
@@ -49,41 +49,6 @@ def twin_machines(si: Any, names: set[str]) -> None:
             WaitForTask(folder.CreateVM_Task(machine(name), find("/dc/host/farm/Resources")))
 
 
-def twin_networks(si: Any) -> None:
-    """A datacenter in a folder, with switches and port groups of the names that the examples use."""
-    center = si.content.rootFolder.CreateFolder("abroad").CreateDatacenter("elsewhere")
-    config = vim.dvs.VmwareDistributedVirtualSwitch.ConfigSpec(name=SWITCH, description="theirs")
-    wanted = vim.DistributedVirtualSwitch.CreateSpec(configSpec=config)
-    WaitForTask(center.networkFolder.CreateDVS_Task(wanted))
-    switch = si.content.searchIndex.FindByInventoryPath(f"/abroad/elsewhere/network/{SWITCH}")
-    port = vim.dvs.VmwareDistributedVirtualSwitch.VmwarePortConfigPolicy(
-        vlan=vim.dvs.VmwareDistributedVirtualSwitch.VlanIdSpec(vlanId=7, inherited=False)
-    )
-    group = vim.dvs.DistributedVirtualPortgroup.ConfigSpec(
-        name="high-speed", description="theirs", numPorts=4, type="earlyBinding", defaultPortConfig=port
-    )
-    WaitForTask(switch.AddDVPortgroup_Task([group]))
-
-
-def twin_pools(si: Any, names: set[str]) -> None:
-    """Pools of these names on the other cluster, each in the one before."""
-    share = vim.ResourceAllocationInfo(
-        reservation=0, limit=-1, expandableReservation=True, shares=vim.SharesInfo(level="low", shares=1)
-    )
-    spec = vim.ResourceConfigSpec(cpuAllocation=share, memoryAllocation=share)
-    home = si.content.searchIndex.FindByInventoryPath("/dc/host/compute/Resources")
-    for name in sorted(names):
-        home = home.CreateResourcePool(name, spec)
-
-
-def of_others(si: Any, given: dict[str, Any]) -> None:
-    """Twins of all that a site names."""
-    pools = {*given.get("resource_pool", {})}
-    twin_machines(si, {*given.get("virtual_machine", {}), *given.get("bitfusion_server", {}), "centos-7.6"})
-    twin_networks(si)
-    twin_pools(si, pools)
-
-
 def strangers(sandbox: Running) -> dict[str, str]:
     """Path → all of the object that could be changed, of whatever stands in other people's places."""
     found = {}
@@ -101,36 +66,89 @@ def strangers(sandbox: Running) -> dict[str, str]:
     return found
 
 
-@contextmanager
-def untouched(sandbox: Running) -> Iterator[None]:
-    before = strangers(sandbox)
-    assert len(before) > 5
-    yield
-    assert strangers(sandbox) == before
-
-
 def written(path: Path, given: dict[str, Any], **site: Any) -> Path:
-    given = {**given, **site, "vcenter": {**given["vcenter"], "datacenter": "dc"}}
+    given = {**given, **site}
     path.write_text(yaml.safe_dump(given, sort_keys=False))
     return path
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_life_among_twins_touches_none_of_them(kind: str, sandbox: Running, tmp_path: Path) -> None:
-    given = yaml.load(EXAMPLES[kind].read_text(), yaml.BaseLoader)
-    for each in given.get("virtual_machine", {}).values():
-        each["template"] = "/dc/vm/centos-7.6"
-    for each in (*given.get("virtual_machine", {}).values(), *given.get("resource_pool", {}).values()):
-        each["cluster"] = "host/farm"
-    site = written(tmp_path / "site.yaml", given)
-    with administrator(sandbox) as si:
-        of_others(si, given)
-    with untouched(sandbox):
-        assert made(outcome := apply(site, sandbox)), endings(outcome)
-        assert plan(site, sandbox).pending == ()
-        assert drift(site, sandbox).found == ()
-        ended = endings(apply(site, sandbox, destroy=True))
-        assert {*ended.values()} <= {"done", "deleted", "kept"}, ended
+@dataclass
+class Crowded:
+    """A sandbox with other people's objects, which is started anew where its marks are taken out."""
+
+    file: Path
+    running: Running
+
+    def forget(self) -> None:
+        self.running = forget(self.running, self.file)
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crowded]:
+    folder = tmp_path_factory.mktemp("untidy")
+    file = untidy.world(folder)
+    yield (crowded := Crowded(file, start(file, folder / "state", pace=0)))
+    stop(crowded.running.state)
+
+
+@pytest.fixture
+def crowded(started: Crowded) -> Crowded:
+    started.running.reset()
+    return started
+
+
+def test_every_kind_of_vcenter_and_one_of_each_other_group_lives_among_twins() -> None:
+    assert {*LIVING} >= {*registry.names("vcenter")}
+    assert {registry.groups()[kind] for kind in LIVING} == {*registry.GROUPS}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("way", ["paths", "names"])
+@pytest.mark.parametrize("kind", LIVING)
+def test_a_life_among_twins_touches_none_of_them(
+    kind: str, way: str, crowded: Crowded, tmp_path: Path
+) -> None:
+    example = yaml.load(EXAMPLES[kind].read_text(), yaml.BaseLoader)
+    (tmp_path / "sources").symlink_to(SPECS / "kinds/sources")
+    site = written(tmp_path / "site.yaml", untidy.meant(example, paths=way == "paths"))
+    tidy = untidy.objects(crowded.running)
+    untidy.fill(crowded.running, untidy.Names.of(example))
+    others, before = untidy.Others(crowded.running, tidy), world(crowded.running)
+    assert len(others.objects) > MANY
+
+    lives(site, crowded.running, others)
+    assert (now := world(crowded.running)) == before, difference(now, before)
+
+    if kind not in UNADOPTED:
+        assert made(outcome := apply(site, crowded.running)), endings(outcome)
+        crowded.forget()
+        adopted = apply(site, crowded.running, adopt_all=True)
+        assert made(adopted), endings(adopted)
+        others.are_in(crowded.running)
+        lives(site, crowded.running, others)
+
+    for hand in of_kind(kind)[:1]:
+        lives(
+            written(site, untidy.meant(hand.site(kind, hand.said), paths=way == "paths")),
+            crowded.running,
+            others,
+        )
+        made(apply(site, crowded.running))
+        written(site, untidy.meant(hand.site(kind, hand.changed), paths=way == "paths"))
+        assert made(outcome := apply(site, crowded.running)), endings(outcome)
+        lives(site, crowded.running, others)
+
+
+def lives(site: Path, running: Running, others: untidy.Others) -> None:
+    """It is made if it isn't, left as it is, and destroyed."""
+    assert made(outcome := apply(site, running)), endings(outcome)
+    assert plan(site, running).pending == ()
+    found = drift(site, running)
+    assert (found.found, found.unreadable) == ((), {})
+    others.are_in(running)
+    ended = endings(apply(site, running, destroy=True))
+    assert {*ended.values()} <= {"done", "deleted", "kept"}, ended
+    others.are_in(running)
 
 
 @pytest.fixture
@@ -141,6 +159,7 @@ def mine(sandbox: Running, tmp_path: Path) -> Path:
     given = yaml.load(EXAMPLES["virtual_machine"].read_text(), yaml.BaseLoader)
     wanted = {"cluster": "farm", "datastore": "local", "cpus": 1, "memory": "64MiB", "power": "off"}
     given["virtual_machine"] = {"db": {**wanted, "template": "/dc/vm/centos-7.6", "folder": "teamB"}}
+    given["vcenter"]["datacenter"] = "dc"
     return written(tmp_path / "site.yaml", given)
 
 

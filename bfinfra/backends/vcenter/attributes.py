@@ -56,20 +56,24 @@ def names(row: Row) -> dict[int, str]:
 
 def noted(
     content: Any, sort: type[Any], prefix: str, *, everyone: bool, ask: Defined | None = None
-) -> dict[str, Noted]:
-    """The entities of a type by name, with their attributes that have this prefix. Unless `everyone`: {} if
-    no such attribute exists. `ask`: replaces `defined`.
+) -> list[tuple[str, Noted]]:
+    """The entities of a type, each with its name and its attributes that have this prefix. Unless `everyone`:
+    [] if no such attribute exists. `ask`: replaces `defined`.
     """
     known = {key: name for key, name in (ask or defined)(content).items() if name.startswith(prefix)}
     if not known and not everyone:
-        return {}
+        return []
     rows = properties.below(content, content.rootFolder, {sort: ["name", "customValue"]}, properties.whole)
-    return {
-        row.name: Noted(
-            row.moid, {known[v.key]: v.value for v in row["customValue"] or () if v.key in known and v.value}
+    return [
+        (
+            row.name,
+            Noted(
+                row.moid,
+                {known[v.key]: v.value for v in row["customValue"] or () if v.key in known and v.value},
+            ),
         )
         for row in rows
-    }
+    ]
 
 
 def keys(content: object, attribute: str, ask: Defined | None = None) -> list[int]:

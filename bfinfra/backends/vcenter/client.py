@@ -60,7 +60,7 @@ class VCenter:
         self.hosts = Hosts(self.session, self.tasks)
         self.leases = self.hosts.leases
         self.host_settings = HostSettings(self.session)
-        self.cluster_notes = ClusterNotes(self.session)
+        self.cluster_notes = ClusterNotes(self.session, self.inventory)
         self.vgpus = Vgpus(self.session)
         self.switches = Switches(self.session, self.tasks)
         self.machines = Machines(self.session, self.tasks)

@@ -41,7 +41,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A library. `datastore`: its id if it was read, its name to make one; `synced`: whether it ever was."""
+    """A library. `datastore`: its id; to make one, its name will do, too; `synced`: whether it ever was."""
 
     name: str
     datastore: str
@@ -84,11 +84,16 @@ class ContentLibraries:
         return tuple(sorted(safe(f"{each.get('name')} ({each.get('description')})") for each in found))
 
     def create(self, wanted: Library) -> None:
-        """Make a library. Raises Missing if there is no such datastore."""
-        stores = [identity for identity, name in self.datastores().items() if name == wanted.datastore]
-        if not stores:
+        """Make a library. Raises Missing if there is no such datastore, or several have the name."""
+        known = self.datastores()
+        stores = [each for each in known if each == wanted.datastore] or [
+            each for each, name in known.items() if name == wanted.datastore
+        ]
+        if len(stores) != 1:
             raise Missing(
-                f"there is no datastore {wanted.datastore}", server=self._rest.server, next="correct the name"
+                f"there is no datastore {wanted.datastore}, or there are several",
+                server=self._rest.server,
+                next="correct the name, or name it by its id",
             )
         body = {
             "name": wanted.name,

@@ -47,8 +47,8 @@ class HostSettings:
         such attribute exists.
         """
         return self._session.read(
-            lambda content: attributes.noted(
-                content, vim.HostSystem, prefix, everyone=everyone, ask=self.defined
+            lambda content: dict(
+                attributes.noted(content, vim.HostSystem, prefix, everyone=everyone, ask=self.defined)
             )
         )
 

@@ -6,8 +6,10 @@ A name is unique in its folder, switch or parent only (vSphere API, Folder: Dupl
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import ChainMap, Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import field
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from bfinfra.model.records import dataclass
@@ -34,9 +36,13 @@ class Thing:
         return (self.where or self.name,)
 
     def is_called(self, text: str) -> bool:
-        """Whether a site means it: by its name, its path, or the end of its path."""
+        """Whether a site means it: by its name, its path, or the end of its path. A name may hold slashes: a
+        part of it means nothing.
+        """
         end = f"/{text.lstrip('/')}"
-        return self.name == text or (end != "/" and any(f"/{each}".endswith(end) for each in self.paths))
+        return self.name == text or (
+            end.endswith(f"/{self.name}") and any(f"/{each}".endswith(end) for each in self.paths)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,12 +164,30 @@ Lookup = Found[F_co] | Nowhere | Several
 def lookup(things: Iterable[E], text: str) -> Lookup[E]:
     """The object among `things` that a name or a path means."""
     every = list(things)
-    found = [each for each in every if each.is_called(text)]
+    exact = [each for each in every if text == each.paths[0]]
+    found = exact or [each for each in every if each.is_called(text)]
     if len(found) == 1:
         return Found(found[0])
     return (
         Several(tuple(sorted(t.paths[0] for t in found))) if found else Nowhere(tuple(t.name for t in every))
     )
+
+
+def called(things: Iterable[Thing]) -> dict[str, str]:
+    """What a site calls each of these, by id: its name, or its path where others have the name; "" where
+    nothing means it alone.
+    """
+    every = list(things)
+    named = Counter(each.name for each in every)
+    return {
+        each.moid: each.name if named[each.name] == 1 and "/" not in each.name else _own(each, every)
+        for each in every
+    }
+
+
+def _own(thing: Thing, every: Iterable[Thing]) -> str:
+    texts = (thing.name, *thing.paths)
+    return next((text for text in texts if only(lookup(every, text)) is thing), "")
 
 
 def only(found: Lookup[F_co]) -> F_co | None:
@@ -182,6 +206,16 @@ class Inventory:
     folders: tuple[Folder, ...] = ()
     pools: tuple[Pool, ...] = ()
     datacenters: tuple[Thing, ...] = ()
+
+    @cached_property
+    def called(self) -> Mapping[str, str]:
+        """What a site calls the places of VMs, by id; pools among those of their cluster."""
+        every: tuple[tuple[Thing, ...], ...] = (self.clusters, self.hosts, self.datastores, self.networks)
+        pools = (
+            called(p for p in self.pools if p.owner == cluster.moid and not p.root)
+            for cluster in self.clusters
+        )
+        return ChainMap(*map(called, every), *pools)
 
     @property
     def moids(self) -> frozenset[str]:

@@ -145,7 +145,8 @@ class RegistryKind(kind.Kind[Spec, State]):
     ) -> Observation:
         """Reads the notes of all clusters, and the registries only if one is wanted or noted."""
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
-        notes = self._vcenter.cluster_notes.read(ATTRIBUTE, everyone=bool(specs))
+        texts = [spec.cluster for spec in specs.values()]
+        notes = self._vcenter.cluster_notes.read(ATTRIBUTE, everyone=bool(specs), texts=texts)
         marks = {cluster: mark for cluster, (_, text) in notes.items() if (mark := Mark.decode(text))}
         homes = {
             name: cluster for cluster, mark in marks.items() if (name := mark.name_of(self._site, "registry"))

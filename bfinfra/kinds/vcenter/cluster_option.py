@@ -14,7 +14,7 @@ from bfinfra.kinds.vcenter.base.host_setting import Place, State
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.records import dataclass
-from bfinfra.model.rights import ROOT, Entity, PrivilegePlaces, holds
+from bfinfra.model.rights import ROOT, Entity, PrivilegePlaces, holds, path_in
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
@@ -86,12 +86,14 @@ class ClusterOption(host_setting.Settings[Spec, State]):
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """The clusters, and the root, where custom attributes are defined."""
-        found = (Entity(f"/{datacenter}/host/{each}", "ClusterComputeResource") for each in spec.clusters)
+        found = (
+            Entity(path_in(datacenter, "host", each), "ClusterComputeResource") for each in spec.clusters
+        )
         return {"clusters": tuple(found), "definitions": (ROOT,)}
 
-    def noted(self, *, everyone: bool) -> Mapping[str, Noted]:
-        """The clusters by name, each with its notes."""
-        return self._vcenter.cluster_notes.noted(self.prefix, everyone=everyone)
+    def noted(self, *, everyone: bool, texts: Iterable[str] = ()) -> Mapping[str, Noted]:
+        """The clusters by what the site calls them, each with its notes."""
+        return self._vcenter.cluster_notes.noted(self.prefix, everyone=everyone, texts=texts)
 
     def note(self, moid: str, attribute: str, text: str) -> None:
         """Writes a note on a cluster."""

@@ -4,7 +4,7 @@ Kubernetes platforms on a GPU cluster.)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +12,9 @@ from pydantic import StringConstraints
 
 from bfinfra.backends.vcenter.content import OURS, ContentLibraries, Library
 from bfinfra.backends.vcenter.content import Subscription as Follows
+from bfinfra.backends.vcenter.places import Thing, called, lookup, only
 from bfinfra.kinds.capabilities import library
+from bfinfra.kinds.vcenter.base.named import the
 from bfinfra.model import compare, kind, resource
 from bfinfra.model.compare import Change
 from bfinfra.model.context import PlanContext, ResolvedRef
@@ -26,9 +28,8 @@ from bfinfra.model.readiness import READY, Readiness, waiting
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.resource import Part
-from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, Use, holds
+from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, Use, holds, path_in
 from bfinfra.model.step import Step
-from bfinfra.model.suggest import nearest
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
@@ -79,9 +80,9 @@ class State(resource.State):
 
 @dataclass(frozen=True)
 class ContentLibraryFacts:
-    """The names of all datastores."""
+    """All datastores, with their paths where a site needs them."""
 
-    datastores: tuple[str, ...] = ()
+    datastores: tuple[Thing, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,8 +134,9 @@ class ContentLibrary(kind.Kind[Spec, State]):
     survey_privileges = (holds(VCENTER, *READ),)
 
     def __init__(self, vcenter: VCenter) -> None:
+        self._vcenter = vcenter
         self._libraries = ContentLibraries(vcenter.rest)
-        self._stores: Mapping[str, str] = {}
+        self._stores: tuple[Thing, ...] = ()
 
     def observe(
         self,
@@ -145,25 +147,39 @@ class ContentLibrary(kind.Kind[Spec, State]):
     ) -> Observation:
         """Reads the list of libraries, then each library."""
         if include_unlisted:
-            self._stores = self._libraries.datastores() if any(wanted.values()) else {}
-        states = {}
+            self._stores = self._datastores(each.datastore for each in wanted.values() if each)
+        names, states = called(self._stores), {}
         for found in self._libraries.list():
             mark = _mark(found)
             if found.name in wanted or (include_unlisted and mark):
-                state = State(
-                    mark=mark,
-                    library=replace(found, datastore=self._stores.get(found.datastore, found.datastore)),
-                )
+                spec = wanted.get(found.name)
+                own = only(lookup(self._stores, spec.datastore)) if spec else None
+                store = names.get(found.datastore) or found.datastore
+                if spec and own and own.moid == found.datastore:
+                    store = spec.datastore
+                state = State(mark=mark, library=replace(found, datastore=store))
                 states[found.name] = (
                     self._with_contents(state)
                     if include_unlisted and wanted.get(found.name) is None
                     else state
                 )
-        return Observation(states, ContentLibraryFacts(tuple(sorted(self._stores.values()))))
+        return Observation(states, ContentLibraryFacts(self._stores))
+
+    def _datastores(self, texts: Iterable[str], *, all_of: bool = False) -> tuple[Thing, ...]:
+        """All datastores if a library is wanted, or if `all_of` them are; with paths where a name is not
+        enough. `texts`: what the site calls them.
+        """
+        wanted = [*texts]
+        if not wanted and not all_of:
+            return ()
+        found = self._libraries.datastores()
+        if len({*found.values()}) < len(found) or any("/" in each for each in wanted):
+            return self._vcenter.inventory.read().datastores
+        return tuple(Thing(moid=moid, name=name) for moid, name in found.items())
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
         """Every library whose items are on a datastore."""
-        stores = self._libraries.datastores()
+        stores = called(self._datastores((), all_of=True))
         for found in self._libraries.list():
             library = replace(found, datastore=stores.get(found.datastore, ""))
             yield Description(
@@ -186,7 +202,11 @@ class ContentLibrary(kind.Kind[Spec, State]):
             )
         wanted = _library(name, spec, context.mark, state)
         if state is None:
-            _check(spec, context.facts)
+            if context.facts is not None:
+                meant = the(
+                    lookup(context.facts.datastores, spec.datastore), "datastore", spec.datastore, "datastore"
+                )
+                wanted = replace(wanted, datastore=meant.moid)
             return (Create(name=name, library=wanted, changes=compare.differences(None, spec.applied())),)
         _check_change(spec, state)
         found = compare.changes(spec, state.mark, _drift(spec, state, wanted))
@@ -203,7 +223,7 @@ class ContentLibrary(kind.Kind[Spec, State]):
         return {
             "local": local,
             "subscribed": subscribed,
-            "datastore": (Entity(f"/{datacenter}/datastore/{spec.datastore}", "Datastore"),),
+            "datastore": (Entity(path_in(datacenter, "datastore", spec.datastore), "Datastore"),),
         }
 
     def ready(self, spec: Spec, state: State) -> Readiness:
@@ -274,15 +294,6 @@ def _drift(spec: Spec, state: State, wanted: Library) -> Sequence[Change]:
     """
     found = compare.drift(spec, state.mark, _view(state.library), _view(wanted))
     return [each for each in found if each.field != "subscription.thumbprint" or each.wanted is not None]
-
-
-def _check(spec: Spec, facts: ContentLibraryFacts | None) -> None:
-    if facts is not None and spec.datastore not in facts.datastores:
-        raise Refusal(
-            f"there is no datastore {spec.datastore}",
-            field="datastore",
-            next=nearest(spec.datastore, facts.datastores),
-        )
 
 
 def _check_change(spec: Spec, state: State) -> None:

@@ -4,6 +4,7 @@ services.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory import permissions, services
@@ -33,35 +34,67 @@ def build(inventory: Inventory) -> None:
     )
     services.add_services(inventory, root)
     datacenter = add_datacenter(inventory, root, world.datacenter)
-    networks = [add_network(inventory, datacenter, name) for name in world.networks]
-    for name, cluster in world.clusters.items():
-        add_cluster(inventory, datacenter, name, cluster, networks)
-    for name, datastore in world.datastores.items():
-        add_datastore(inventory, datacenter, name, datastore)
-    for cluster in inventory.clusters():
-        finish_cluster(inventory, cluster, networks)
-    for name, template in world.templates.items():
-        add_template(inventory, datacenter, name, template)
+    fill(inventory, datacenter, world, {name: each.hosts for name, each in world.clusters.items()})
+    for each in world.beside:
+        center = inventory.there(each.datacenter) or add_datacenter(inventory, root, each.datacenter)
+        fill(inventory, center, each, each.clusters, each.folder)
     permissions.furnish(inventory)
 
 
-def add_template(inventory: Inventory, datacenter: Managed, name: str, template: Any) -> Managed:
-    """A template in the datacenter's own folder."""
-    cluster, store = (
-        inventory.named(vim.ClusterComputeResource, template.cluster),
-        inventory.named(vim.Datastore, template.datastore),
-    )
-    if cluster is None or store is None:
-        raise ValueError(
-            f"template {name}: there is no cluster {template.cluster} or no datastore {template.datastore}"
+def fill(
+    inventory: Inventory, datacenter: Managed, given: Any, hosts: Mapping[str, Any], home: str = ""
+) -> None:
+    """Give a datacenter these networks, clusters, datastores and templates. `hosts`: of each cluster, by
+    name; `home`: the folder for clusters and templates.
+    """
+    networks = [add_network(inventory, datacenter, name) for name in given.networks]
+    clusters = {
+        name: add_cluster(
+            inventory, below(inventory, folder(inventory, datacenter, "host"), home), name, each, networks
         )
+        for name, each in hosts.items()
+    }
+    if home or datacenter.name != inventory.world.datacenter:
+        for each in clusters.values():
+            each.hidden["beside"] = True
+    stores = {
+        name: add_datastore(inventory, datacenter, name, each, clusters)
+        for name, each in given.datastores.items()
+    }
+    for cluster in clusters.values():
+        finish_cluster(inventory, cluster, networks)
+    machines = below(inventory, folder(inventory, datacenter, "vm"), home)
+    for name, template in given.templates.items():
+        on = clusters.get(template.cluster), stores.get(template.datastore)
+        if on[0] is None or on[1] is None:
+            what = f"no cluster {template.cluster} or no datastore {template.datastore}"
+            raise ValueError(f"template {name}: there is {what}")
+        add_template(inventory, machines, name, template, (on[0], on[1]))
+
+
+def below(inventory: Inventory, at: Managed, path: str) -> Managed:
+    """The folder at a path below another one, made if it is missing."""
+    for name in filter(None, path.split("/")):
+        there = (each for each in inventory.children(at) if each.name == name)
+        at = next(there, None) or inventory.add(
+            vim.Folder,
+            inventory.new_id("group-x", 100),
+            name=name,
+            parent=at.ref,
+            childType=at["childType"],
+            value=[],
+            **GREEN,
+        )
+    return at
+
+
+def add_template(
+    inventory: Inventory, home: Managed, name: str, template: Any, on: tuple[Managed, Managed]
+) -> Managed:
+    """A template in a folder. `on`: its cluster and its datastore."""
+    cluster, store = on
     host = next(each for each in inventory.children(cluster) if each.is_a(vim.HostSystem))
-    made = add_vm(
-        inventory,
-        name,
-        folder(inventory, datacenter, "vm"),
-        (inventory.get(cluster["resourcePool"]), host, store),
-    )
+    made = add_vm(inventory, name, home, (inventory.get(cluster["resourcePool"]), host, store))
     network = host["network"][0] if host["network"] else None
     backing = (
         vim.vm.device.VirtualEthernetCard.NetworkBackingInfo(
@@ -93,8 +126,10 @@ def types(*names: str) -> Any:
     return vim.Folder._GetPropertyInfo("childType").type([getattr(vim, name) for name in names])  # noqa: SLF001 - pyVmomi's public name
 
 
-def add_datacenter(inventory: Inventory, root: Managed, name: str) -> Managed:
-    """A datacenter with its four folders."""
+def add_datacenter(inventory: Inventory, root: Managed, path: str) -> Managed:
+    """A datacenter with its four folders, at a path below the root."""
+    home, _, name = path.rpartition("/")
+    root = below(inventory, root, home)
     datacenter = inventory.add(
         vim.Datacenter, inventory.new_id("datacenter-", 2), name=name, parent=root.ref, **GREEN
     )
@@ -133,15 +168,15 @@ def add_network(inventory: Inventory, datacenter: Managed, name: str) -> Managed
 
 
 def add_cluster(
-    inventory: Inventory, datacenter: Managed, name: str, cluster: Any, networks: list[Managed]
+    inventory: Inventory, home: Managed, name: str, hosts: Mapping[str, Any], networks: list[Managed]
 ) -> Managed:
-    """A cluster with its root resource pool, environment browser and hosts."""
+    """A cluster in a folder, with its root resource pool, environment browser and hosts."""
     moid = inventory.new_id("domain-c", 8)
     made = inventory.add(
         vim.ClusterComputeResource,
         moid,
         name=name,
-        parent=folder(inventory, datacenter, "host").ref,
+        parent=home.ref,
         value=[],
         **GREEN,
         configurationEx=vim.cluster.ConfigInfoEx(
@@ -160,7 +195,7 @@ def add_cluster(
     pool = add_pool(inventory, made.ref, made.ref, "Resources", (allocation(), allocation()))
     browser = inventory.add(vim.EnvironmentBrowser, f"envbrowser-{moid}", {"owner": moid})
     made["resourcePool"], made["environmentBrowser"] = pool.ref, browser.ref
-    for host_name, host in cluster.hosts.items():
+    for host_name, host in hosts.items():
         add_host(inventory, made, host_name, host, networks)
     return made
 
@@ -194,11 +229,14 @@ def add_pool(
     return pool
 
 
-def add_datastore(inventory: Inventory, datacenter: Managed, name: str, datastore: Any) -> Managed:
-    """A VMFS datastore, mounted by its hosts."""
+def add_datastore(
+    inventory: Inventory, datacenter: Managed, name: str, datastore: Any, clusters: Mapping[str, Managed]
+) -> Managed:
+    """A VMFS datastore, mounted by its hosts. `clusters`: those whose hosts it may have."""
     moid, size = inventory.new_id("datastore-", 15), int(datastore.capacity)
-    url = f"ds:///vmfs/volumes/{inventory.new_uuid(name)}/"
-    hosts = mounting(inventory, datastore)
+    own = inventory.path(datacenter) == f"/{inventory.world.datacenter}"
+    url = f"ds:///vmfs/volumes/{inventory.new_uuid(name if own else f'{inventory.path(datacenter)}/{name}')}/"
+    hosts = mounting(inventory, datastore, clusters)
     browser = inventory.add(
         vim.host.DatastoreBrowser,
         f"datastoreBrowser-{moid}",
@@ -244,17 +282,16 @@ def add_datastore(inventory: Inventory, datacenter: Managed, name: str, datastor
     return made
 
 
-def mounting(inventory: Inventory, datastore: Any) -> list[Managed]:
+def mounting(inventory: Inventory, datastore: Any, clusters: Mapping[str, Managed]) -> list[Managed]:
     """The hosts that mount a datastore: those named, those of the clusters named, or all where neither is."""
-    hosts, clusters = set(datastore.hosts or ()), set(datastore.clusters or ())
-    named = [
-        host for host in inventory.hosts() if host.name in hosts or _cluster_name(inventory, host) in clusters
+    hosts = [
+        (name, each)
+        for name, cluster in clusters.items()
+        for each in inventory.children(cluster)
+        if each.is_a(vim.HostSystem)
     ]
-    return named if hosts or clusters else inventory.hosts()
-
-
-def _cluster_name(inventory: Inventory, host: Managed) -> str:
-    return inventory.get(host.parent).name
+    named = {*(datastore.hosts or ())}, {*(datastore.clusters or ())}
+    return [each for name, each in hosts if not any(named) or each.name in named[0] or name in named[1]]
 
 
 def finish_cluster(inventory: Inventory, cluster: Managed, networks: list[Managed]) -> None:

@@ -14,6 +14,7 @@ from bfinfra.sandbox.inventory.vmtypes import vim, vmodl, wsdl_type
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.clock import Clock
+    from bfinfra.sandbox.world_hosts import Cluster
 
 PowerHook = Callable[[Managed, bool], None]
 
@@ -124,6 +125,21 @@ class Inventory:
     def named(self, kind: object, name: str) -> Managed | None:
         """The first object of the type with this name."""
         return next((managed for managed in self.of(kind) if managed.name == name), None)
+
+    def there(self, path: str) -> Managed | None:
+        """What is at an inventory path without the slash in front."""
+        return next((each for each in self.of(vim.ManagedEntity) if self.path(each) == f"/{path}"), None)
+
+    def datastore(self, name: str, near: Managed) -> Managed | None:
+        """The datastore of this name in the datacenter of an object."""
+        center = next((each for each in self.ancestors(near) if each.is_a(vim.Datacenter)), None)
+        found = (each for each in self.datastores() if each.name == name and center in self.ancestors(each))
+        return next(found, None)
+
+    def given(self, cluster: Managed) -> Cluster | None:
+        """What the world file says of a cluster; None for those of other teams."""
+        found: Cluster | None = self.world.clusters.get(cluster.name)
+        return None if cluster.hidden.get("beside") else found
 
     def clusters(self) -> list[Managed]:
         """Clusters."""

@@ -6,7 +6,6 @@ import uuid
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.sandbox.inventory.vmtypes import vim
 from bfinfra.sandbox.rest.errors import Refused, missing
 from bfinfra.sandbox.rest.published import items_of
 from bfinfra.sandbox.rest.routes import Call, route
@@ -43,7 +42,7 @@ PATHS = {"LOCAL": "local-library", "SUBSCRIBED": "subscribed-library"}
 
 def library_of(inventory: Inventory, name: str, library: ContentLibrary) -> dict[str, Any]:
     """The record of a world's library."""
-    datastore = inventory.named(vim.Datastore, library.datastore)
+    datastore = inventory.datastore(library.datastore, inventory.datacenters()[0])
     kind = "SUBSCRIBED" if library.url else "LOCAL"
     spec: dict[str, Any] = {
         "name": name,

@@ -40,7 +40,7 @@ def on_cluster(call: Call, cluster: str) -> str:
         if found is None or not found.is_a(vim.ClusterComputeResource):
             raise missing("The cluster", cluster)
         _free(call, [cluster])
-        zone = zone_of(call.state, found.name)
+        zone = zone_of(call.state, found)
         if zone and len(every_zone(call.state)[zone]) > 1:
             raise Refused("UNSUPPORTED", f"Zone {zone} has several clusters: enable the Supervisor on zones.")
         _begin(call, cluster, spec, {zone or cluster: [cluster]})

@@ -266,7 +266,8 @@ def _compared(call: Call, host: Managed, image: Info) -> Info:
 def _installed(call: Call, host: Managed) -> dict[str, str]:
     """The components of a host that its base image doesn't have."""
     vibs = call.inventory.get(host["configManager"].imageConfigManager).hidden["vibs"]
-    base = call.state.world.hosts[host.name].vibs
+    given = call.inventory.given(call.inventory.get(host.parent))
+    base = given.hosts[host.name].vibs if given else {}
     added = {name for found in call.state.world.depots.values() for name in found}
     return {name: version for name, version in vibs.items() if name in added or name not in base}
 
@@ -316,10 +317,10 @@ def _software(given: dict[str, str]) -> Info:
 def _image(call: Call, cluster: str) -> Info:
     """The image of a cluster. NOT_FOUND where it has none."""
     state, home = call.state, call.inventory.objects.get(cluster)
-    given = state.world.clusters[home.name].image if home and home.name in state.world.clusters else None
-    if given is None:
+    given = call.inventory.given(home) if home else None
+    if given is None or given.image is None:
         raise missing("The desired software document of the cluster", cluster)
-    return state.images.get(cluster) or {"components": dict(given), "commit": "1"}
+    return state.images.get(cluster) or {"components": dict(given.image), "commit": "1"}
 
 
 def _draft(call: Call, cluster: str, draft: str) -> Info:

@@ -120,9 +120,9 @@ class RestState:
     def supervisors(self) -> dict[str, tuple[Managed, Supervisor]]:
         """Supervisors by the id of their cluster, whether they run or not yet."""
         found = {
-            cluster.moid: (cluster, self.world.clusters[cluster.name].supervisor)
+            cluster.moid: (cluster, given.supervisor)
             for cluster in self.inventory.clusters()
-            if cluster.name in self.world.clusters
+            if (given := self.inventory.given(cluster)) is not None
         }
         made = {
             moid: (cluster, supervisor_of(each["spec"]))
@@ -204,7 +204,8 @@ class RestState:
         images = {
             moid: each["components"]
             for moid, each in self.images.items()
-            if each["components"] != self.world.clusters[self.inventory.objects[moid].name].image
+            if (given := self.inventory.given(self.inventory.objects[moid])) is None
+            or each["components"] != given.image
         }
         found = {
             "images": images,

@@ -88,7 +88,7 @@ def _info(call: Call, cluster: Managed, supervisor: Supervisor) -> dict[str, Any
     content = [
         identity
         for identity, each in call.state.libraries.items()
-        if each["name"] in call.inventory.world.clusters[cluster.name].content
+        if (given := call.inventory.given(cluster)) and each["name"] in given.content
     ]
     info = {
         "size_hint": "SMALL",
@@ -244,7 +244,8 @@ def _status(call: Call, cluster: str) -> dict[str, str]:
 
 
 def _stats(call: Call, cluster: Managed) -> dict[str, int]:
-    hosts = call.inventory.world.clusters[cluster.name].hosts.values()
+    given = call.inventory.given(cluster)
+    hosts = given.hosts.values() if given else ()
     stores = [
         each
         for name, each in call.inventory.world.datastores.items()

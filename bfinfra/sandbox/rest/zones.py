@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bfinfra.sandbox.rest.errors import Refused
 
 if TYPE_CHECKING:
+    from bfinfra.sandbox.inventory.managed import Managed
     from bfinfra.sandbox.rest.routes import Call
     from bfinfra.sandbox.rest.state import RestState
 
@@ -56,20 +57,21 @@ def topology_of(state: RestState, cluster: str) -> dict[str, list[str]]:
     if made := state.enabled.get(cluster, {}).get("zones"):
         return dict(made)
     found, supervisor = state.supervisors()[cluster]
-    first, *others = supervisor.zones or (zone_of(state, found.name) or cluster,)
+    first, *others = supervisor.zones or (zone_of(state, found) or cluster,)
     return {first: [cluster], **{each: [] for each in others}}
 
 
-def zone_of(state: RestState, name: str) -> str:
-    """The zone of a cluster, by its name, as the world has it; empty if it has none."""
-    return state.world.clusters[name].zone if name in state.world.clusters else ""
+def zone_of(state: RestState, cluster: Managed) -> str:
+    """The zone of a cluster as the world has it; empty if it has none."""
+    given = state.inventory.given(cluster)
+    return given.zone if given else ""
 
 
 def every_zone(state: RestState) -> dict[str, list[str]]:
     """Every zone with the ids of its clusters: those of the world, and those of supervisors."""
     found: dict[str, list[str]] = {}
     for cluster in state.inventory.clusters():
-        if zone := zone_of(state, cluster.name):
+        if zone := zone_of(state, cluster):
             found.setdefault(zone, []).append(cluster.moid)
     for moid in state.supervisors():
         for zone, there in topology_of(state, moid).items():

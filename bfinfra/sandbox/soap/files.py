@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 MANAGER, BROWSER = "vim.FileManager", "vim.host.DatastoreBrowser"
 
 
-def located(inventory: Inventory, path: str) -> tuple[Managed, str]:
-    """The datastore and the path in it of "[name] folder/file". InvalidDatastorePath, InvalidDatastore."""
+def located(inventory: Inventory, path: str, near: Any) -> tuple[Managed, str]:
+    """The datastore and the path in it of "[name] folder/file". `near`: its datacenter, or an object
+    there; the first datacenter where it is None. InvalidDatastorePath, InvalidDatastore.
+    """
     name, bracket, rest = path.removeprefix("[").partition("]")
     if not path.startswith("[") or not bracket or ".." in rest.split("/"):
         raise vim.fault.InvalidDatastorePath(datastorePath=path, msg=f"Invalid datastore path '{path}'.")
-    store = inventory.named(vim.Datastore, name)
+    at = inventory.datacenters()[0] if near is None else inventory.get(near)
+    store = inventory.datastore(name, at)
     if store is None:
         raise vim.fault.InvalidDatastore(name=name, msg=f"There is no datastore '{name}'.")
     return store, rest.strip().strip("/")
@@ -37,7 +40,7 @@ def listing(inventory: Inventory, store: Managed) -> dict[str, dict[str, Any]]:
             *((each.backing.fileName, each.capacityInBytes or 0) for each in disks(vm)),
         ]:
             name, _, rest = (path or "").removeprefix("[").partition("] ")
-            if name == store.name and rest:
+            if name == store.name and rest and store.ref in vm["datastore"]:
                 found[rest] = {"size": size}
                 found.setdefault(rest.rpartition("/")[0], {"folder": True})
     return found
@@ -57,7 +60,7 @@ def leave_folder(inventory: Inventory, store: Managed, name: str) -> None:
 @method(MANAGER, "MakeDirectory")
 def make_directory(call: Call, _: Managed, args: Any) -> None:
     """A folder. FileAlreadyExists; PathNotFound where its parent isn't there and isn't to be made."""
-    store, path = located(call.inventory, args.name)
+    store, path = located(call.inventory, args.name, args.datacenter)
     there = listing(call.inventory, store)
     if path in there:
         raise vim.fault.FileAlreadyExists(file=args.name, msg=f"The file {args.name} already exists.")
@@ -75,7 +78,7 @@ def make_directory(call: Call, _: Managed, args: Any) -> None:
 @method(MANAGER, "DeleteDatastoreFile_Task")
 def delete(call: Call, this: Managed, args: Any) -> vim.Task:
     """Delete a file, or a folder with all in it."""
-    store, path = located(call.inventory, args.name)
+    store, path = located(call.inventory, args.name, args.datacenter)
 
     def gone() -> None:
         hit = [each for each in listing(call.inventory, store) if each == path or each.startswith(f"{path}/")]
@@ -95,7 +98,7 @@ def delete(call: Call, this: Managed, args: Any) -> vim.Task:
 @method(BROWSER, "SearchDatastore_Task", writes=False)
 def search(call: Call, this: Managed, args: Any) -> vim.Task:
     """Start a search of the direct contents of a folder."""
-    store, path = located(call.inventory, args.datastorePath)
+    store, path = located(call.inventory, args.datastorePath, this["datastore"][0])
     return tasks.start(
         call, this, "HostDatastoreBrowser.search", lambda: found_in(call, store, path, args), lock=False
     )

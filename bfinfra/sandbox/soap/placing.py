@@ -95,7 +95,7 @@ def datastore_for(inventory: Inventory, host: Managed, path: str | None) -> Mana
     name = (path or "").strip()
     if not name.startswith("[") or "]" not in name:
         raise vim.fault.InvalidDatastorePath(datastorePath=name, msg=f"Invalid datastore path '{name}'.")
-    store = inventory.named(vim.Datastore, name[1:].partition("]")[0])
+    store = inventory.datastore(name[1:].partition("]")[0], host)
     if store is None or store.ref not in host["datastore"]:
         raise vim.fault.InvalidDatastorePath(
             datastorePath=name, msg=f"The host {host.name} has no datastore '{name}'."

@@ -183,7 +183,7 @@ def back_disk(bay: Bay, change: Any, index: int) -> None:
     disk.capacityInBytes, disk.capacityInKB = size, size // 1024
     if change.fileOperation == "create":
         name = backing.fileName or f"[{home.name}]"
-        store = bay.inventory.named(vim.Datastore, name[1:].partition("]")[0])
+        store = bay.inventory.datastore(name[1:].partition("]")[0], home)
         if store is None:
             raise vim.fault.InvalidDatastorePath(datastorePath=name, msg=f"Invalid datastore path '{name}'.")
         count = sum(isinstance(each, DEVICE.VirtualDisk) for each in bay.devices)

@@ -60,8 +60,8 @@ def may_create(call: Call, folder: Managed, pool: Any, spec: Any) -> None:
                 folder,
             )
     may_use_networks(call, spec)
-    store = call.inventory.named(
-        vim.Datastore, ((spec.files and spec.files.vmPathName) or "").partition("[")[2].partition("]")[0]
+    store = call.inventory.datastore(
+        ((spec.files and spec.files.vmPathName) or "").partition("[")[2].partition("]")[0], folder
     )
     if store is not None:
         call.need("Datastore.AllocateSpace", store)
@@ -87,10 +87,8 @@ def may_use_datastores(call: Call, spec: Any, home: Any) -> None:
             named = (
                 (getattr(change.device.backing, "fileName", None) or "").partition("[")[2].partition("]")[0]
             )
-            call.need(
-                "Datastore.AllocateSpace",
-                call.inventory.named(vim.Datastore, named) or call.inventory.get(home),
-            )
+            at = call.inventory.get(home)
+            call.need("Datastore.AllocateSpace", call.inventory.datastore(named, at) or at)
 
 
 def network_of(call: Call, card: Any) -> Managed | None:

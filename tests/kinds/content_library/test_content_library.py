@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from sandbox.asking import Rest
 
 from bfinfra.backends.vcenter.content import Subscription
+from bfinfra.backends.vcenter.places import Thing
 from bfinfra.kinds.vcenter.content_library import (
     RELEASES,
     ContentLibrary,
@@ -31,15 +32,15 @@ from bfinfra.sandbox import Running
 
 MARK = Mark("site", "content_library/releases")
 
+STORES = tuple(Thing(moid=name, name=name) for name in ("shared", "local"))
+
 
 def written(**changes: Any) -> Spec:
     return Spec.model_validate({"datastore": "shared", "subscription": {}, **changes})
 
 
 def steps(spec: Spec | None, state: State | None) -> Any:
-    return ContentLibrary.steps(
-        "releases", spec, state, PlanContext(MARK, facts=ContentLibraryFacts(("shared", "local")))
-    )
+    return ContentLibrary.steps("releases", spec, state, PlanContext(MARK, facts=ContentLibraryFacts(STORES)))
 
 
 def existing(spec: Spec, **changes: Any) -> State:

@@ -66,7 +66,7 @@ class SupervisorKind(kind.Kind[Spec, State]):
         only if one is to be enabled or changed.
         """
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
-        notes = self._vcenter.cluster_notes.read(ATTRIBUTE, everyone=bool(specs))
+        notes = self._vcenter.cluster_notes.read(ATTRIBUTE, everyone=bool(specs), texts=specs)
         marks = {name: Mark.decode(text) for name, (_, text) in notes.items()}
         mine = {
             name

@@ -16,6 +16,7 @@ from bfinfra.backends.vcenter.esxi import lost_hosts
 from bfinfra.backends.vcenter.esxi_settings import Noted
 from bfinfra.kinds.capabilities import SETTINGS, anywhere
 from bfinfra.kinds.vcenter.base.host_note import HostNote
+from bfinfra.kinds.vcenter.base.named import nowhere
 from bfinfra.model import compare, conflict, kind, resource
 from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.conflict import Taken
@@ -30,7 +31,6 @@ from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, Use, holds
 from bfinfra.model.site import Site
 from bfinfra.model.step import Step
-from bfinfra.model.suggest import nearest
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
@@ -177,8 +177,9 @@ class Settings(kind.Kind[S, T]):
         self._site = site.name
 
     @abstractmethod
-    def noted(self, *, everyone: bool) -> Mapping[str, Noted]:
-        """The hosts or clusters by name, each with its notes. Unless `everyone`, the result may be empty if
+    def noted(self, *, everyone: bool, texts: Iterable[str] = ()) -> Mapping[str, Noted]:
+        """The hosts or clusters by what the site calls them, each with its notes. `texts`: the names and
+        paths that the site uses. Unless `everyone`, the result may be empty if
         there is no note anywhere.
         """
 
@@ -208,7 +209,8 @@ class Settings(kind.Kind[S, T]):
         """Reads the notes of all hosts or clusters, then each setting that the site wants or noted. The facts
         are the names of all hosts or clusters.
         """
-        hosts = dict(self.noted(everyone=any(wanted.values())))
+        texts = [text for spec in wanted.values() if spec is not None for text in spec.on]
+        hosts = dict(self.noted(everyone=any(wanted.values()), texts=texts))
         places: dict[str, dict[Place, None]] = {}
         for host, found in hosts.items():
             for attribute, text in found.notes.items():
@@ -309,8 +311,8 @@ class Settings(kind.Kind[S, T]):
 class HostSettings(Settings[S, T]):
     """A kind that sets values on several hosts."""
 
-    def noted(self, *, everyone: bool) -> Mapping[str, Noted]:
-        """The hosts by name, each with its notes."""
+    def noted(self, *, everyone: bool, texts: Iterable[str] = ()) -> Mapping[str, Noted]:
+        """The hosts by name, which occurs once in a vCenter, each with its notes."""
         return self._vcenter.host_settings.noted(self.prefix, everyone=everyone)
 
     def lost(self, moids: Mapping[str, str]) -> Mapping[str, str]:
@@ -381,12 +383,7 @@ def _found(spec: SettingSpec, place: Place, state: State | None, context: PlanCo
     (host, key), field = place, f"{spec.thing}s"
     each = state.at(place) if state else None
     if each is None:
-        raise Refusal(
-            f"there is no {spec.thing} {host}",
-            field=field,
-            why="vCenter doesn't know it",
-            next=nearest(host, context.facts or ()),
-        )
+        raise nowhere(spec.thing, host, field, context.facts or ())
     if each.now is None:
         raise Refusal(
             f"{host} has no {key}",

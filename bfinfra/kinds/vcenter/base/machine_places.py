@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from bfinfra.backends.vcenter.places import Found, Inventory, Lookup, Thing, lookup
@@ -26,24 +25,24 @@ class MachinePlaces:
 
 
 def places_of(machine: Vm, inventory: Inventory) -> MachinePlaces:
-    """The names of a VM's places. A name is "" if vCenter doesn't have that id, or if several objects
-    have the name.
+    """What a site calls a VM's places: their names, or their paths where others have the name; "" if vCenter
+    doesn't have that id.
     """
     host = next((each for each in inventory.hosts if each.moid == machine.host), None)
-    cluster = next((each.name for each in inventory.clusters if host and each.moid == host.cluster), "")
+    names = inventory.called
     folder = next((each.path for each in inventory.folders if each.moid == machine.folder), "")
     pool = next((each for each in inventory.pools if each.moid == machine.pool), None)
-    named = Counter(each.name for each in inventory.networks)
-    networks = {each.moid: each.name for each in inventory.networks if named[each.name] == 1}
-    stores = sorted(each.name for each in inventory.datastores if each.moid in machine.datastores)
+    stores = sorted(
+        (each.name, names[each.moid]) for each in inventory.datastores if each.moid in machine.datastores
+    )
     first = datastore_of(machine.disks[0]) if machine.disks else ""
     return MachinePlaces(
-        host=host.name if host else "",
-        cluster=cluster,
-        datastore=first if first in stores else next(iter(stores), ""),
+        host=names[host.moid] if host else "",
+        cluster=names.get(host.cluster, "") if host else "",
+        datastore=dict(stores).get(first) or next((text for _, text in stores), ""),
         folder=folder.removeprefix("vm").strip("/"),
-        pool="" if pool is None or pool.root else pool.name,
-        networks=tuple(networks.get(nic.network, "") for nic in machine.nics),
+        pool="" if pool is None or pool.root else names.get(pool.moid, ""),
+        networks=tuple(names.get(nic.network, "") for nic in machine.nics),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from bfinfra.backends.vcenter.places import Found, Lookup, Nowhere, Several
@@ -19,16 +20,33 @@ def the(found: Lookup[T], what: str, text: str, field: str, around: str = "") ->
         case Found(thing):
             return thing
         case Several(paths):
-            raise Refusal(
-                f"{len(paths)} {what}s are called {text}",
-                field=field,
-                why=", ".join(paths),
-                next="write the path of the one that is meant",
-            )
+            raise _several(what, text, field, paths)
         case Nowhere(known):
-            raise Refusal(
-                f"there is no {what} {text}{around and f' {around}'}",
-                field=field,
-                why="" if around else "vCenter doesn't know it",
-                next=nearest(text, known) or "make it first",
-            )
+            raise _nowhere(what, text, field, known, around)
+
+
+def nowhere(what: str, text: str, field: str, known: Iterable[str]) -> Refusal:
+    """The refusal of a text that is none of those by which objects are `known`: their names, or their paths
+    where several have a name.
+    """
+    if there := sorted(each for each in known if each.endswith(f"/{text}")):
+        return _several(what, text, field, there)
+    return _nowhere(what, text, field, tuple(known))
+
+
+def _several(what: str, text: str, field: str, paths: Sequence[str]) -> Refusal:
+    return Refusal(
+        f"{len(paths)} {what}s are called {text}",
+        field=field,
+        why=", ".join(paths),
+        next="write the path of the one that is meant",
+    )
+
+
+def _nowhere(what: str, text: str, field: str, known: Sequence[str], around: str = "") -> Refusal:
+    return Refusal(
+        f"there is no {what} {text}{around and f' {around}'}",
+        field=field,
+        why="" if around else "vCenter doesn't know it",
+        next=nearest(text, known) or "make it first",
+    )

@@ -8,6 +8,7 @@ from typing import Any
 from bfinfra.kinds.vcenter.base.begun import Begun
 from bfinfra.kinds.vcenter.base.host_note import HostNote
 from bfinfra.kinds.vcenter.base.host_setting import HostValue
+from bfinfra.kinds.vcenter.base.named import nowhere
 from bfinfra.kinds.vcenter.host_image.spec import Spec
 from bfinfra.kinds.vcenter.host_image.steps import (
     Commit,
@@ -28,7 +29,6 @@ from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.step import Step
-from bfinfra.model.suggest import nearest
 
 Versions = Mapping[str, str]
 """Component → version, "" for none."""
@@ -39,12 +39,7 @@ def decide(spec: Spec | None, state: State | None, context: PlanContext) -> Sequ
     if state is None or not state.settings:
         if spec is None:
             return ()
-        raise Refusal(
-            f"there is no cluster {spec.cluster}",
-            field="cluster",
-            why="vCenter doesn't know it",
-            next=nearest(spec.cluster, context.facts or ()),
-        )
+        raise nowhere("cluster", spec.cluster, "cluster", context.facts or ())
     _check(spec, state, context)
     wanted = dict(spec.components) if spec else {}
     here = [each for each in state.settings if spec and each.host == spec.cluster and each.key in wanted]

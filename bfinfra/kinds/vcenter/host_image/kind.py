@@ -35,7 +35,7 @@ from bfinfra.model.kind import Observation, Report
 from bfinfra.model.order import Specs
 from bfinfra.model.readiness import Readiness, Ready, waiting
 from bfinfra.model.refs import Key
-from bfinfra.model.rights import ROOT, Entity, PrivilegePlaces, Right, Use, holds
+from bfinfra.model.rights import ROOT, Entity, PrivilegePlaces, Right, Use, holds, path_in
 from bfinfra.model.site import Site
 from bfinfra.model.step import Step
 
@@ -119,7 +119,7 @@ class HostImageKind(host_setting.Settings[Spec, State]):
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """The cluster, and the root, where custom attributes are defined and depots are."""
-        cluster = Entity(f"/{datacenter}/host/{spec.cluster}", "ClusterComputeResource")
+        cluster = Entity(path_in(datacenter, "host", spec.cluster), "ClusterComputeResource")
         remediates = spec.remediate == "if_needed"
         return {
             "clusters": (cluster,),
@@ -129,9 +129,9 @@ class HostImageKind(host_setting.Settings[Spec, State]):
             "depots": (ROOT,),
         }
 
-    def noted(self, *, everyone: bool) -> Mapping[str, Noted]:
-        """The clusters by name, each with its notes."""
-        return self._vcenter.cluster_notes.noted(self.prefix, everyone=everyone)
+    def noted(self, *, everyone: bool, texts: Iterable[str] = ()) -> Mapping[str, Noted]:
+        """The clusters by what the site calls them, each with its notes."""
+        return self._vcenter.cluster_notes.noted(self.prefix, everyone=everyone, texts=texts)
 
     def note(self, moid: str, attribute: str, text: str) -> None:
         """Writes a note on a cluster."""

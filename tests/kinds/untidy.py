@@ -1,0 +1,228 @@
+"""A vCenter with other people's objects: equal names in other folders, clusters and datacenters, names that are
+hard to write, a VM that can't be read, hosts that are disconnected and in maintenance mode.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from kinds.by_hand import leaves
+from pyVim.task import WaitForTask
+from pyVmomi import vim
+from rights.given import administrator
+
+import bfinfra.kinds as registry
+from bfinfra.sandbox import SMALL_WORLD, Running
+
+HOST = {"cores": 16, "memory": "128GiB"}
+CARD = {"id": "0000:3b:00.0", "vendor": 0x10DE, "device": 0x1EB8, "name": "TU104GL [Tesla T4]"}
+BESIDE = [
+    {
+        "datacenter": "abroad/elsewhere",
+        "clusters": {
+            "farm": {
+                "esx7.abroad.test": {**HOST, "pci": [CARD]},
+                "esx8.abroad.test": HOST,
+                "esx9.abroad.test": HOST,
+            },
+            "compute": {"esx6.abroad.test": HOST},
+        },
+        "datastores": {"local": {"capacity": "1TiB"}, "shared": {"capacity": "4TiB"}},
+        "networks": ["VM Network"],
+        "templates": {"centos-7.6": {"cluster": "farm", "datastore": "local"}},
+    },
+    {
+        "datacenter": "dc",
+        "folder": "others/gpu",
+        "clusters": {"farm": {"esx5.small.test": HOST}, "compute": {"esx4.small.test": HOST}},
+        "datastores": {"theirs": {"capacity": "1TiB"}},
+        "networks": ["Their Network"],
+        "templates": {"centos-7.6": {"cluster": "farm", "datastore": "theirs"}},
+    },
+]
+ODD = ("a/b", "50%", "a%2fb%", "  two  blanks ", "Müller-Straße", "line\nbreak", "x" * 80, "- {a: b} #")
+"""Names that vCenter takes: with what it escapes, what YAML splits at, and the longest ones."""
+TEAMS = ("/dc/vm/teamA", "/dc/vm/teamB", "/abroad/elsewhere/vm")
+RESOURCES = ("/dc/host/compute", "/dc/host/others/gpu/farm", "/abroad/elsewhere/host/farm")
+KINDS = registry.names("vcenter")
+LOST, DISCONNECTED, MAINTAINED = "lost-and-found", "esx8.abroad.test", "esx9.abroad.test"
+
+
+def world(folder: Path) -> Path:
+    """The small world's file, with other people's objects beside it."""
+    path = folder / "untidy.yaml"
+    given = yaml.safe_load(SMALL_WORLD.read_text())
+    path.write_text(json.dumps({**given, "beside": BESIDE}))  # which is YAML, without aliases
+    return path
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names that a site uses, each of which others use, too."""
+
+    machines: frozenset[str] = frozenset()
+    pools: frozenset[str] = frozenset()
+    switches: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Names:
+        """Those of a site."""
+
+        def names(*kinds: str) -> frozenset[str]:
+            return frozenset(name for kind in kinds for name in given.get(kind, {}))
+
+        return cls(
+            names("virtual_machine", "bitfusion_server"),
+            names("resource_pool"),
+            names("distributed_switch"),
+            names("port_group"),
+        )
+
+
+def fill(sandbox: Running, names: Names) -> None:
+    """Makes the twins of these names, and what is hard to write."""
+    with administrator(sandbox) as si:
+        _machines(si, names.machines)
+        _pools(si, names.pools)
+        _networks(si, names.switches | {"roce"}, names.groups | {"high-speed"})
+        for name, method in (
+            (DISCONNECTED, "DisconnectHost_Task"),
+            (MAINTAINED, "EnterMaintenanceMode_Task"),
+        ):
+            host = _find(si, f"/abroad/elsewhere/host/farm/{name}")
+            WaitForTask(getattr(host, method)(*([60] if "Enter" in method else [])))
+    sandbox.change({"inaccessible": LOST})
+
+
+def _find(si: Any, path: str) -> Any:
+    found = si.content.searchIndex.FindByInventoryPath(path)
+    assert found is not None, path
+    return found
+
+
+def _machine(name: str, store: str) -> vim.vm.ConfigSpec:
+    files = vim.vm.FileInfo(vmPathName=f"[{store}]")
+    return vim.vm.ConfigSpec(name=name, guestId="other3xLinux64Guest", files=files, numCPUs=1, memoryMB=64)
+
+
+def _kept(name: str) -> str:
+    """`%` is an escape in a name that is sent."""
+    return name.replace("%", "%25")
+
+
+def _machines(si: Any, names: frozenset[str]) -> None:
+    for team in TEAMS[:2]:
+        _find(si, "/dc/vm").CreateFolder(team.rpartition("/")[2])
+    inner = _find(si, TEAMS[0]).CreateFolder("a%2fb")
+    inner.CreateFolder("teamA")
+    hers = _find(si, "/dc/host/farm/Resources")
+    for team in TEAMS:
+        pool, store = (_find(si, "/abroad/elsewhere/host/farm/Resources"), "shared")
+        pool, store = (hers, "local") if team.startswith("/dc") else (pool, store)
+        for name in sorted(names):
+            WaitForTask(_find(si, team).CreateVM_Task(_machine(name, store), pool))
+    within = [f"{each}/{name}" for name in sorted(names) for each in ("x", "vm")]  # its name ends like theirs
+    for name in (*ODD, *within, LOST):
+        WaitForTask(inner.CreateVM_Task(_machine(_kept(name), "local"), hers))
+
+
+def _pools(si: Any, names: frozenset[str]) -> None:
+    share = vim.ResourceAllocationInfo(
+        reservation=0, limit=-1, expandableReservation=True, shares=vim.SharesInfo(level="low", shares=1)
+    )
+    spec = vim.ResourceConfigSpec(cpuAllocation=share, memoryAllocation=share)
+    for cluster in RESOURCES:
+        home = _find(si, f"{cluster}/Resources")
+        for name in sorted(names):
+            home = home.CreateResourcePool(name, spec)
+        for name in ODD:
+            home.CreateResourcePool(_kept(name), spec)
+
+
+def _networks(si: Any, switches: frozenset[str], groups: frozenset[str]) -> None:
+    port = vim.dvs.VmwareDistributedVirtualSwitch.VmwarePortConfigPolicy(
+        vlan=vim.dvs.VmwareDistributedVirtualSwitch.VlanIdSpec(vlanId=7, inherited=False)
+    )
+    theirs = {"/abroad/elsewhere/network": switches, "/dc/network": {"theirs", "of/others"}}
+    for path, switch in ((path, each) for path, found in theirs.items() for each in sorted(found)):
+        config = vim.dvs.VmwareDistributedVirtualSwitch.ConfigSpec(name=switch, description="theirs")
+        spec = vim.DistributedVirtualSwitch.CreateSpec(configSpec=config)
+        WaitForTask(_find(si, path).CreateDVS_Task(spec))
+        named = {"roce": (*sorted(groups), *ODD), "theirs": ODD}.get(switch, ("VM Network 2",))
+        specs = [
+            vim.dvs.DistributedVirtualPortgroup.ConfigSpec(
+                name=_kept(name),
+                description="theirs",
+                numPorts=4,
+                type="earlyBinding",
+                defaultPortConfig=port,
+            )
+            for name in named
+        ]
+        made = _find(si, f"{path}/{switch.replace('/', '%2f')}")
+        WaitForTask(made.AddDVPortgroup_Task(specs))
+
+
+def objects(sandbox: Running) -> dict[str, Any]:
+    """All that stands in vCenter, by kind and path."""
+    found = sandbox.world()
+    rest = {
+        f"rest {sort}/{name}": each
+        for sort, every in found["rest"].items()
+        if isinstance(every, dict)
+        for name, each in every.items()
+    }
+    return {**found["inventory"], **rest}
+
+
+PATHS = {
+    "cluster": "/dc/host/{}",
+    "clusters": "/dc/host/{}",
+    "datastore": "/dc/datastore/{}",
+    "template": "/dc/vm/{}",
+    "network": "/dc/network/{}",
+}
+"""The fields that name what stands in vCenter, with the paths that lead there."""
+
+
+def meant(given: Mapping[str, Any], *, paths: bool) -> dict[str, Any]:
+    """The same site, which means its own objects among those of others: by their `paths`, or by the names that
+    occur once in its datacenter, and paths where they don't.
+    """
+    made: dict[str, Any] = {
+        kind: _meant(each, () if paths else {"datastore", "network"}) if kind in KINDS else each
+        for kind, each in given.items()
+    }
+    scope = {"vcenter": {**given["vcenter"], "datacenter": "dc"}} if "vcenter" in given else {}
+    return {**made, **scope}
+
+
+def _meant(value: Any, bare: Container[str], field: str = "") -> Any:
+    if isinstance(value, Mapping):
+        return {name: _meant(each, bare, name) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_meant(each, bare, field) for each in value]
+    return PATHS[field].format(value) if field in PATHS and field not in bare else value
+
+
+class Others:
+    """What wasn't in the `tidy` world, as it stands now: other people's."""
+
+    def __init__(self, sandbox: Running, tidy: Mapping[str, Any]) -> None:
+        found = objects(sandbox)
+        self.objects = {name: found[name] for name in found.keys() - tidy.keys()}
+
+    def are_in(self, sandbox: Running) -> None:
+        """All of them are there as they were, each leaf of them."""
+        now = objects(sandbox)
+        assert self.objects.keys() <= now.keys(), f"gone: {sorted(self.objects.keys() - now.keys())}"
+        for name, before in sorted(self.objects.items()):
+            old, new = leaves(before, name), leaves(now[name], name)
+            differ = {at for at in {*old, *new} if old.get(at) != new.get(at)}
+            assert not differ, {at: (old.get(at), new.get(at)) for at in sorted(differ)}
