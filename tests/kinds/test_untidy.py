@@ -14,12 +14,14 @@ import yaml
 from forgotten import forget
 from kinds import untidy
 from kinds.by_hand import of_kind
-from kinds.lifecycle import EXAMPLES, SPECS, apply, difference, drift, endings, made, plan, world
+from kinds.lifecycle import EXAMPLES, SPECS, apply, difference, drift, endings, made, plan, run_context, world
 from pyVim.task import WaitForTask
 from pyVmomi import vim
 from rights.given import administrator
 
+import bfinfra
 import bfinfra.kinds as registry
+from bfinfra.app import init
 from bfinfra.model.refs import Key
 from bfinfra.sandbox import Running, start, stop
 
@@ -198,3 +200,29 @@ def test_a_template_that_two_folders_have_is_refused_with_their_paths(mine: Path
         "2 templates are called centos-7.6; /dc/vm/centos-7.6, /dc/vm/teamA/centos-7.6; write the path"
         in str(problem)
     )
+
+
+@pytest.mark.thorough
+def test_what_init_writes_of_it_leads_back_to_each_object_and_to_no_other(
+    crowded: Crowded, tmp_path: Path
+) -> None:
+    example = yaml.load(EXAMPLES["virtual_machine"].read_text(), yaml.BaseLoader)
+    untidy.fill(crowded.running, untidy.Names.of(example))
+    settings = {**example["vcenter"], "datacenter": "dc"}
+    site = init.empty("mine", settings, tmp_path, sandbox=crowded.running)
+    found = init.described(site, settings, context=run_context(crowded.running))
+    path = tmp_path / "site.yaml"
+    path.write_text(found.text)
+    assert {*yaml.load(found.text, yaml.BaseLoader)} == {
+        "site",
+        "vcenter",
+        *(key.kind for key in found.resources),
+    }
+    loaded = bfinfra.load(path, sandbox=crowded.running)
+    assert {*loaded.resources} == {*found.resources}
+    assert len(loaded.resources) > MANY / 5
+    assert [key for key in loaded.resources if "abroad" in key.name] == []
+    planned = plan(path, crowded.running, adopt=frozenset(loaded.resources))
+    assert planned.problems == ()
+    assert [item.key for item in planned.items if item.action.value == "create"] == []
+    assert found.differing == {}

@@ -50,6 +50,8 @@ ODD = ("a/b", "50%", "a%2fb%", "  two  blanks ", "Müller-Straße", "line\nbreak
 TEAMS = ("/dc/vm/teamA", "/dc/vm/teamB", "/abroad/elsewhere/vm")
 RESOURCES = ("/dc/host/compute", "/dc/host/others/gpu/farm", "/abroad/elsewhere/host/farm")
 KINDS = registry.names("vcenter")
+ELSEWHERE = ("/abroad", "/others", "/Their Network", "/datastore/theirs")
+"""What stands in the world's file for others."""
 LOST, DISCONNECTED, MAINTAINED = "lost-and-found", "esx8.abroad.test", "esx9.abroad.test"
 
 
@@ -216,7 +218,8 @@ class Others:
 
     def __init__(self, sandbox: Running, tidy: Mapping[str, Any]) -> None:
         found = objects(sandbox)
-        self.objects = {name: found[name] for name in found.keys() - tidy.keys()}
+        own = {name for name in tidy if not any(each in name for each in ELSEWHERE)}
+        self.objects = {name: found[name] for name in found.keys() - own}
 
     def are_in(self, sandbox: Running) -> None:
         """All of them are there as they were, each leaf of them."""

@@ -104,9 +104,10 @@ class GpuHost(kind.Kind[Spec, State]):
         )
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
-        """Every host with GPUs."""
+        """Every host with GPUs in the site's datacenter."""
         notes, clusters, machines = self._vcenter.hosts.survey(ATTRIBUTE)
-        ids = [moid for moid, _ in notes.values()]
+        here = {each.moid for each in self._vcenter.inventory.read().hosts}
+        ids = [moid for moid, _ in notes.values() if moid in here]
         there = [moid for host in ids for moid in machines.get(host, ())]
         appliances = {each.moid: each.name for each in self._vcenter.machines.origins() if appliance(each)}
         for detail in self._vcenter.hosts.read(sorted(ids), VM_MARK, VM_KEYS, there):
