@@ -11,7 +11,7 @@ from threading import Event as Flag
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.model.errors import Denied, RemoteError
+from bfinfra.model.errors import Forbidden, RemoteError
 from bfinfra.model.pauses import pause
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
@@ -145,7 +145,7 @@ class KindOfObject:
                 return
             except RemoteError as error:
                 self._why = str(error.problems[0])
-                if isinstance(error, Denied) and not self._followed:  # an account that may only list
+                if isinstance(error, Forbidden) and not self._followed:  # an account that may only list
                     self._stream.arrived.put(Arrivals(refused=(self._why,)))
                     return
                 if self._begun and time.monotonic() - self._begun > pause(self._failures):

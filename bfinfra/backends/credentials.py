@@ -8,7 +8,7 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping
 
-from bfinfra.model.errors import BfinfraError, Denied, RemoteError
+from bfinfra.model.errors import BfinfraError, Denied, Malformed, Rejected, RemoteError, Untrusted
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret, digest, matches
 from bfinfra.model.site import VCenterSettings
@@ -19,6 +19,10 @@ PASSWORDS = ("BFINFRA_VCENTER_PASSWORD", "GOVC_PASSWORD", "VSPHERE_PASSWORD", "V
 
 
 REFUSED, FAILED = 300.0, 60.0  # seconds until a refused login is tried again, and one that failed otherwise
+
+
+FINAL = (Denied, Malformed, Rejected, Untrusted)
+"""How a login fails for good."""
 
 
 class Shut:

@@ -15,7 +15,8 @@ BfinfraError
     ├── Unanswered    it may have acted, the answer is lost                  look, then decide
     ├── Expired       the session or token ended                             log in again
     ├── Untrusted     the certificate is not the trusted one                 final
-    ├── Denied        wrong credentials, or a right is missing               final
+    ├── Denied        the account is not let in                              final
+    │   └── Forbidden   it is let in, and lacks a right                      final, or a reader goes without
     ├── Missing       no such object                                         final
     ├── Exists        the name is taken                                      look, then decide
     ├── Conflict      another writer owns the field or changed the object    look, then decide
@@ -188,7 +189,10 @@ class Untrusted(RemoteError):
 
 
 class Denied(RemoteError):
-    """Wrong credentials, or a right is missing; `privilege` where the server named it."""
+    """Wrong credentials, or a right is missing; `privilege` where the server named it.
+
+    Nobody goes on without what such a server was asked: only Forbidden says that it shows the rest.
+    """
 
     remedy = "grant the account what it lacks, then run this again"
 
@@ -197,6 +201,10 @@ class Denied(RemoteError):
     ) -> None:
         self.privilege = privilege
         super().__init__(what, server=server, why=why, next=next)
+
+
+class Forbidden(Denied):
+    """The account is logged in, and lacks a right for this one thing."""
 
 
 class Missing(RemoteError):

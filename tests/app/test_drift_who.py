@@ -16,7 +16,7 @@ from bfinfra.engine.drift import traced
 from bfinfra.engine.observe import ObservedState
 from bfinfra.kinds.audit import of_machines
 from bfinfra.model.drift import Cause, Drifted, Report
-from bfinfra.model.errors import Denied
+from bfinfra.model.errors import Forbidden
 from bfinfra.model.kind import LastWriter
 from bfinfra.model.refs import Key
 from bfinfra.render import drift as render
@@ -139,7 +139,7 @@ def test_of_several_reconfigurations_the_one_that_named_the_field_counts() -> No
 def test_where_nobody_can_be_asked_the_drift_is_reported_all_the_same() -> None:
     class Deaf:
         def audit(self, asked: object) -> None:
-            raise Denied("events can't be read", server="vc", why="no permission")
+            raise Forbidden("events can't be read", server="vc", why="no permission")
 
     key = Key("thing", "a")
     drifted = Drifted(key=key, cause=Cause.DRIFT, field="size", now=1, wanted=2)

@@ -17,10 +17,12 @@ import pytest
 from clocks import SharedClock
 
 import bfinfra
+from bfinfra import worlds
+from bfinfra.cli import main
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.plan import Plan
 from bfinfra.model.surveying import SurveyProgress
-from bfinfra.sandbox import Running
+from bfinfra.sandbox import SMALL_WORLD, Running
 
 MOST_REFUSED = 6  # requests to a server that refuses: one for each thing that is read there
 MOST = 40  # requests to the server that is away, logins included
@@ -61,6 +63,7 @@ SERVERS: dict[str, Callable[[httpx2.URL], bool]] = {
     "vCenter SOAP": lambda url: url.host == "vc.small.test" and url.path.startswith("/sdk"),
     "vCenter REST": lambda url: url.host == "vc.small.test" and url.path.startswith(("/api", "/rest")),
     "supervisor": lambda url: url.host == "10.1.0.1",
+    "supervisor API": lambda url: url.host == "10.1.0.1" and url.path != "/wcp/login",
     "cluster": lambda url: url.host == "10.3.0.1",
     "registry": lambda url: url.host == "registry.test",
 }
@@ -189,11 +192,12 @@ def planned(tmp_path: Path, sandbox: Running, away: Away, told: Told) -> Plan:
     return bfinfra.plan(bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox), context=context)
 
 
+REFUSING = ["vCenter SOAP", "vCenter REST", "supervisor", "supervisor API", "cluster", "registry"]
 NAMES = {"supervisor": "10.1.0.1:443", "cluster": "10.3.0.1:6443", "registry": "registry.test:443"}
 
 
 @pytest.mark.parametrize("answer", [*ANSWERS, "silence", "refused"])
-@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("server", [each for each in SERVERS if each != "supervisor API"])
 def test_a_server_that_is_away_is_asked_few_times_and_named(
     server: str, answer: str, tmp_path: Path, sandbox: Running, clock: SharedClock
 ) -> None:
@@ -225,7 +229,7 @@ def test_where_the_server_answers_again_all_go_on(
 
 
 @pytest.mark.parametrize("answer", REFUSALS)
-@pytest.mark.parametrize("server", ["vCenter SOAP", "vCenter REST", "cluster", "registry"])
+@pytest.mark.parametrize("server", REFUSING)
 def test_a_refusal_is_no_outage(
     server: str, answer: str, tmp_path: Path, sandbox: Running, clock: SharedClock
 ) -> None:
@@ -240,3 +244,25 @@ def test_a_refusal_is_no_outage(
         why
     )
     assert len({*away.logins}) == len(away.logins) <= 2  # the REST API has an old and a new login
+
+
+def test_a_supervisor_that_refuses_the_password_fails_the_plan(
+    tmp_path: Path, sandbox: Running, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(worlds, "embedded", lambda *_, **__: sandbox)
+    monkeypatch.setenv("BFINFRA_VCENTER_PASSWORD", sandbox.env["VCENTER_PASSWORD"])
+    monkeypatch.chdir(tmp_path)
+    vcenter_only = SITE.partition("kubernetes_cluster:")[0]
+    vcenter_only = vcenter_only.replace("v1.26.5", "v1.22.9")  # one that the world has
+    Path("site.yaml").write_text(vcenter_only.replace("  password: {env: VCENTER_PASSWORD}\n", ""))
+    assert main(["plan", "--detailed-exitcode", "--world", str(SMALL_WORLD)]) == 2  # 5 to create
+    monkeypatch.setenv("KUBECTL_VSPHERE_PASSWORD", "outdated")
+    capsys.readouterr()
+    for more in ([], ["--detailed-exitcode"]):
+        assert main(["plan", *more, "--world", str(SMALL_WORLD)]) == 1
+        said = "".join(capsys.readouterr())
+        assert "log in to 10.1.0.1" in said
+        assert "the account or its password is not accepted" in said
+        assert "check vcenter.username and vcenter.password" in said
+        assert "doesn't show" not in said
+        assert "outdated" not in said

@@ -6,7 +6,7 @@ from contract.calls import Account, call, lacks
 from contract.sides import VCenterSide
 
 from bfinfra.backends.vcenter.directory import Found
-from bfinfra.model.errors import Denied
+from bfinfra.model.errors import Forbidden
 
 
 @call("directory.find", case="a user, a group, and nobody of this spelling")
@@ -35,5 +35,5 @@ def test_the_case_of_letters_does_not_count(vcenter: VCenterSide) -> None:
 def test_who_may_not_ask_is_denied(vcenter: VCenterSide, account: Account) -> None:
     directory = vcenter.open().directory
     vcenter.fault("RetrieveUserGroups", "NoPermission")
-    with account.refused(Denied):
+    with account.refused(Forbidden):
         directory.find("admin@vsphere.local")

@@ -14,7 +14,7 @@ from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
 from bfinfra.backends.kubernetes.owned import owned
 from bfinfra.kinds.cluster.network_path.policies import judge
 from bfinfra.kinds.cluster.network_path.spec import Spec as Path
-from bfinfra.model.errors import Busy, Conflict, Denied, Exists, Missing, Rejected
+from bfinfra.model.errors import Busy, Conflict, Denied, Exists, Forbidden, Missing, Rejected
 from bfinfra.model.mark import Mark
 
 
@@ -479,9 +479,9 @@ def test_the_administrator_may(kubernetes: KubernetesSide, space: str) -> None:
 @lacks("sandbox: clusters by kubeconfig have no second user", run=False)
 def test_without_rights_it_is_denied(kubernetes: KubernetesSide, space: str, account: Account) -> None:
     nobody = kubernetes.open("nobody")
-    with account.refused(Denied):
+    with account.refused(Forbidden):
         nobody.list("v1", "Secret", space)
-    with account.refused(Denied):
+    with account.refused(Forbidden):
         nobody.create(config(space, {}))
 
 

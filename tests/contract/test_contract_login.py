@@ -12,7 +12,7 @@ from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.backends.vcenter.namespaces import Namespaces
 from bfinfra.backends.vcenter.namespaces import Settings as NamespaceSettings
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.errors import Denied, Missing
+from bfinfra.model.errors import Denied, Forbidden, Missing
 from bfinfra.model.mark import Mark
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import VCenterSettings
@@ -73,7 +73,7 @@ def test_a_guest_that_is_not_there_is_missing(vcenter: VCenterSide, account: Acc
 @lacks(NO_LOGIN)
 def test_a_reader_sees_no_secrets_of_the_supervisor(vcenter: VCenterSide, account: Account) -> None:
     cluster, _ = enter(vcenter, "reader@vsphere.local")
-    with account.refused(Denied):
+    with account.refused(Forbidden):
         cluster.list("v1", "Secret", "kube-system")
 
 

@@ -20,7 +20,7 @@ from bfinfra.backends.vcenter.namespaces import (
 )
 from bfinfra.backends.vcenter.places import only
 from bfinfra.backends.vcenter.vm_classes import VM_CLASSES, Device, VmClass, VmClasses
-from bfinfra.model.errors import Busy, Denied, Exists, Missing, Rejected
+from bfinfra.model.errors import Busy, Exists, Forbidden, Missing, Rejected
 
 GIB = 1 << 30
 CATALOG = "vcsim: a supervisor's details are empty, storage policies and libraries are not there"
@@ -197,7 +197,7 @@ def test_without_a_right_no_namespace_is_made(vcenter: VCenterSide, account: Acc
     vc = vcenter.open("reader@vsphere.local" if vcenter.mode == "sandbox" else "administrator@vsphere.local")
     body = {"namespace": "denied", "cluster": clusters(vcenter, vc)}
     try:
-        with account.refused(Denied):
+        with account.refused(Forbidden):
             vc.rest.post(INSTANCES, body)
     except (AssertionError, pytest.fail.Exception):
         Namespaces(vc).delete("denied")

@@ -11,7 +11,7 @@ from pyVmomi import vim
 
 from bfinfra.backends.vcenter import leftovers, properties, refs
 from bfinfra.backends.vcenter.places import only
-from bfinfra.model.errors import Busy, Denied, Expired, Missing, Rejected
+from bfinfra.model.errors import Busy, Denied, Expired, Forbidden, Missing, Rejected
 from bfinfra.model.rights import Entity
 
 CLASSES = "/api/vcenter/namespace-management/virtual-machine-classes"
@@ -91,7 +91,7 @@ def test_without_a_right_a_write_is_denied_and_the_privilege_named(
     vc = vcenter.open(READER if vcenter.mode == "sandbox" else "administrator@vsphere.local")
     host = only(vc.inventory.read().host(vcenter.host))
     assert host
-    with account.refused(Denied) as failed:
+    with account.refused(Forbidden) as failed:
         vc.hosts.set_attribute(host.moid, "bfinfra.contract", "x")
     assert failed.value.privilege
 
@@ -129,7 +129,7 @@ def test_the_fault_of_a_missing_privilege_is_denied(vcenter: VCenterSide, accoun
     vc = vcenter.open()
     vc.inventory.read()
     vcenter.fault("CurrentTime", "NoPermission")
-    with account.refused(Denied):
+    with account.refused(Forbidden):
         vc.session.write(
             lambda content: properties.refs.refer(
                 content, properties.vim.ServiceInstance, "ServiceInstance"

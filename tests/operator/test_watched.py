@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from test_keeper import AGREED, MOVED, WAITS, FakeCluster
 
-from bfinfra.model.errors import Denied
+from bfinfra.model.errors import Forbidden
 from bfinfra.operator.job import TRIGGER
 from bfinfra.operator.replicas import LABELS
 from bfinfra.operator.watchers import CHANGES_HANDS, SILENT
@@ -196,6 +196,6 @@ def test_a_site_that_is_watched_no_more_has_nothing_left_of_it(world: Watched) -
 def test_an_operator_that_may_not_see_leases_checks_at_the_interval(world: Watched) -> None:
     before = len(world.jobs())
     for seconds in (SILENT, CHANGES_HANDS, 3600):
-        world.api.fails = [Denied("list leases")]
+        world.api.fails = [Forbidden("list leases")]
         world.later(seconds, renews=False)
     assert len(world.jobs()) == before + 1

@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from bfinfra.backends.credentials import Shut
+from bfinfra.backends.credentials import FINAL, Shut
 from bfinfra.backends.survey_cache import SurveyCache
 from bfinfra.formats.yaml import dumped
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.errors import BfinfraError, Denied, Problem, Refusal, SecretMissing
+from bfinfra.model.errors import BfinfraError, Problem, Refusal, SecretMissing
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import VCenterSettings
 from bfinfra.model.sources import small
@@ -127,7 +127,7 @@ class Clusters:
         shut.check(self._password)
         try:
             return login.enter(self._transport, self._settings, self._roots, endpoint)
-        except Denied as error:
+        except FINAL as error:
             shut.by(error, self._password)
             raise
 

@@ -12,9 +12,9 @@ from bfinfra.backends.words import LONGEST, safe
 from bfinfra.model.errors import (
     Busy,
     Conflict,
-    Denied,
     Exists,
     Expired,
+    Forbidden,
     Malformed,
     Missing,
     Rejected,
@@ -60,11 +60,11 @@ def of_answer(response: httpx2.Response, request: httpx2.Request, what: str, ser
     """
     status = _status(response)
     error, code = _class(response.status_code, status, request), response.status_code
-    why = f"{_words(status, request) or safe(response.text, 200)} ({code})".strip()
+    why = f"{_words(status, request) or words(response)} ({code})".strip()
     if error is Busy:
         wait = "apply again once it is gone" if code == 409 else ""
         return Busy(what, server=server, why=why, next=wait, retry_after=_retry_after(response, status))
-    if error is Denied:
+    if error is Forbidden:
         message = str(status.get("message", ""))
         right = _right(request, message)
         if GIVING in message:
@@ -75,7 +75,7 @@ def of_answer(response: httpx2.Response, request: httpx2.Request, what: str, ser
             )
         else:
             why = "; ".join(filter(None, (right and f"the right to {right} is missing", why)))
-        return Denied(
+        return Forbidden(
             what,
             server=server,
             why=why,
@@ -91,6 +91,11 @@ def of_answer(response: httpx2.Response, request: httpx2.Request, what: str, ser
             path=request.url.path,
         )
     return error(what, server=server, why=why)
+
+
+def words(response: httpx2.Response) -> str:
+    """The text of an answer that is no Status of Kubernetes."""
+    return safe(_status(response).get("message") or response.text, 200)
 
 
 class NotServed(Missing):
@@ -167,7 +172,7 @@ def _class(code: int, status: dict[str, Any], request: httpx2.Request) -> type[R
         return Rejected
     if code in (500, 504):
         return Busy if reading else Unanswered
-    fixed = {401: Expired, 403: Denied, 404: Missing, 410: Busy, 429: Busy, 502: Busy, 503: Busy}
+    fixed = {401: Expired, 403: Forbidden, 404: Missing, 410: Busy, 429: Busy, 502: Busy, 503: Busy}
     return fixed.get(code, Malformed if code < 400 else Rejected)
 
 

@@ -17,8 +17,9 @@ from bfinfra.backends.credentials import Credentials, credentials
 from bfinfra.backends.kubernetes import errors
 from bfinfra.backends.kubernetes.access import Access, expiry
 from bfinfra.backends.transport import Transport
+from bfinfra.backends.words import web_page
 from bfinfra.model.endpoint import SUPERVISOR_PORT, Endpoint
-from bfinfra.model.errors import Denied, Missing
+from bfinfra.model.errors import Denied, Malformed, Missing
 from bfinfra.model.redact import hide
 from bfinfra.model.site import VCenterSettings
 from bfinfra.model.trust import Trust
@@ -32,7 +33,7 @@ def enter(
     transport: Transport, settings: VCenterSettings, roots: Callable[[], str], endpoint: Endpoint
 ) -> Access:
     """Log in to the supervisor at `endpoint.server`, or through it to a guest cluster. Raises Denied,
-    Missing, Malformed, Untrusted.
+    Missing (of a guest), Malformed, Untrusted.
     """
     host = endpoint.server.rpartition(":")[0] or endpoint.server
     trust, pem = settings.supervisor_trust or Trust(), "" if settings.supervisor_trust else roots()
@@ -61,9 +62,18 @@ def _post(
     basic = base64.b64encode(f"{who.username}:{who.password.reveal()}".encode()).decode()
     headers = {"Authorization": f"Basic {basic}", "Content-Type": "application/json"}
     response = client.post("/wcp/login", content=json.dumps(request), headers=headers)
-    if response.status_code == 401:
-        raise Denied(
-            what, server=endpoint.server, why="the account or its password is not accepted", next=NO_REMEDY
+    page = web_page(response.content)
+    if response.status_code in (401, 403):
+        words = page or errors.words(response)
+        refused = "the account or its password is not accepted"
+        why = f"{refused}{f': {words}' if words else ''} ({response.status_code})"
+        raise Denied(what, server=endpoint.server, why=why, next=NO_REMEDY)
+    if page or response.status_code == 404:
+        raise Malformed(
+            what,
+            server=endpoint.server,
+            why=f"{page or 'the server has no such login'} ({response.status_code})",
+            next="check that a supervisor answers at this address, and no proxy before it",
         )
     if response.status_code != 200:
         raise errors.of_answer(response, response.request, what, endpoint.server)

@@ -28,7 +28,9 @@ class Found:
 
 
 class Directory:
-    """Searches vCenter's UserDirectory. Raises RemoteError: Denied and Rejected if it can't be searched."""
+    """Searches vCenter's UserDirectory. Raises RemoteError: Forbidden and Rejected if that can't be
+    searched.
+    """
 
     def __init__(self, session: SoapSession) -> None:
         self._session = session

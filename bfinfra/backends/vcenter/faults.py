@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from typing import Any
@@ -11,13 +10,14 @@ import httpx2
 from pyVmomi.VmomiSupport import ManagedObject
 
 from bfinfra.backends import writes
-from bfinfra.backends.words import safe
+from bfinfra.backends.words import safe, web_page
 from bfinfra.model.errors import (
     Busy,
     Conflict,
     Denied,
     Exists,
     Expired,
+    Forbidden,
     Malformed,
     Missing,
     Rejected,
@@ -25,16 +25,13 @@ from bfinfra.model.errors import (
     Unanswered,
 )
 
-LARGEST_PAGE = 1 << 16  # bytes of a web page in which its title is searched
-PAGE = re.compile(r"\A\s*(<!--.*?-->\s*)*<(!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
-TITLE = re.compile(r"<title[^>]*>([^<]*)", re.IGNORECASE)
 GRANT = "grant it to the account; all that it needs, and where: bfinfra privileges SITE"
 SOAP: dict[str, type[RemoteError]] = {
     "NotAuthenticated": Expired,
     "InvalidLogin": Denied,
     "InvalidLoginFault": Denied,
-    "NoPermission": Denied,
-    "RestrictedVersion": Denied,
+    "NoPermission": Forbidden,
+    "RestrictedVersion": Forbidden,
     "ManagedObjectNotFound": Missing,
     "NotFound": Missing,
     "DuplicateName": Exists,
@@ -58,13 +55,13 @@ REST: dict[str, type[RemoteError]] = {
     "RESOURCE_INACCESSIBLE": Busy,
     "SERVICE_UNAVAILABLE": Busy,
     "UNAUTHENTICATED": Expired,
-    "UNAUTHORIZED": Denied,
+    "UNAUTHORIZED": Forbidden,
     "TIMED_OUT": Unanswered,
     "INTERNAL_SERVER_ERROR": Unanswered,
 }
 STATUS: dict[int, type[RemoteError]] = {
     401: Expired,
-    403: Denied,
+    403: Forbidden,
     404: Missing,
     409: Conflict,
     429: Busy,
@@ -82,9 +79,9 @@ def of_fault(fault: object, what: str, server: str) -> RemoteError:
         (SOAP[n] for n in (c.__name__.rpartition(".")[2] for c in type(fault).__mro__) if n in SOAP), Rejected
     )
     why = _words(fault) or name
-    if error is Denied and name == "NoPermission":
+    if error is Forbidden and name == "NoPermission":
         privilege = safe(getattr(fault, "privilegeId", ""))
-        return Denied(
+        return Forbidden(
             what,
             server=server,
             why=f"the privilege {privilege} is missing{_on(getattr(fault, 'object', None))}",
@@ -129,36 +126,25 @@ SERVERS = "check that it is a vCenter of 7.0 or newer; a simulator serves only a
 def of_answer(response: httpx2.Response, what: str, server: str) -> RemoteError:
     """The error of a REST answer that isn't a success. Server errors of a read may be retried."""
     kind, words = _rest(_json(response))
-    words = words or web_page(response)
+    words = words or web_page(response.read())
     error = REST.get(kind) or STATUS.get(response.status_code, Rejected)
     if error is Unanswered and not writes.writes(response.request):
         error = Busy
     why = "; ".join(part for part in (words, f"{response.status_code} {kind}".strip()) if part)
     if error is Busy:
         return Busy(what, server=server, why=why, retry_after=_retry_after(response))
-    if error is Denied and response.status_code == 403:
-        return Denied(what, server=server, why=why, next=GRANT)
+    if error is Forbidden and response.status_code == 403:
+        return Forbidden(what, server=server, why=why, next=GRANT)
     if error is Missing and not (kind or words):
         return Missing(what, server=server, why=NOT_SERVED, next=SERVERS)
     return error(what, server=server, why=why)
-
-
-def web_page(response: httpx2.Response) -> str:
-    """The title of an answer that is HTML; "" for any other. A proxy, or a server that is no vCenter, answers
-    so.
-    """
-    text = response.read()[:LARGEST_PAGE].decode(errors="replace")
-    if not PAGE.search(text):
-        return ""
-    title = safe(html.unescape(" ".join((found[1] if (found := TITLE.search(text)) else "").split())))[:100]
-    return f"it sends a web page: {title}" if title else "it sends a web page"
 
 
 def of_entrance(response: httpx2.Response, what: str, server: str) -> RemoteError:
     """The same for requests before login: a web page there comes from no vCenter, or a broken one, which time
     does not repair.
     """
-    if response.status_code in (200, 500) and (page := web_page(response)):
+    if response.status_code in (200, 500) and (page := web_page(response.read())):
         return Malformed(
             f"no vCenter answers {response.request.method} {response.request.url.path}",
             server=server,

@@ -91,7 +91,7 @@ class HostSettings:
 
     def packages(self, moids: Iterable[str]) -> dict[str, frozenset[str]]:
         """Host → its VIBs, `name version`, one call each. Hosts without such a manager, or that don't answer,
-        are left out. Raises Denied without Host.Config.Image.
+        are left out. Raises Forbidden without Host.Config.Image.
         """
         found: dict[str, frozenset[str]] = {}
         for moid in moids:

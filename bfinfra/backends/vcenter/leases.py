@@ -22,7 +22,7 @@ from bfinfra.backends.vcenter.esxi import Lease
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.words import safe
 from bfinfra.model import process
-from bfinfra.model.errors import Conflict, Denied, Exists, Missing, Rejected, RemoteError
+from bfinfra.model.errors import Conflict, Exists, Forbidden, Missing, Rejected, RemoteError
 from bfinfra.model.records import dataclass
 
 PREFIX = "bfinfra lease "
@@ -174,7 +174,7 @@ class Leases:
             if made.key is not None:
                 with contextlib.suppress(RemoteError):
                     manager.RemoveCustomFieldDef(made.key)
-            if not isinstance(error, Denied):
+            if not isinstance(error, Forbidden):
                 raise
             made.key, self._unsaid = None, UNPROTECTED
         return made

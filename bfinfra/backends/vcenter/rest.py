@@ -11,12 +11,13 @@ from typing import Any
 
 import httpx2
 
-from bfinfra.backends.credentials import Shut, credentials
+from bfinfra.backends.credentials import FINAL, Shut, credentials
 from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import faults
 from bfinfra.backends.vcenter.connector import agent
-from bfinfra.backends.vcenter.session import FINAL, over, refused
-from bfinfra.model.errors import Expired, RemoteError, Untrusted
+from bfinfra.backends.vcenter.session import over, refused
+from bfinfra.backends.words import web_page
+from bfinfra.model.errors import Expired, Missing, RemoteError, Untrusted
 from bfinfra.model.redact import hide, redact
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import VCenterSettings
@@ -164,7 +165,7 @@ class Rest:
                 self._shut.check(self._password)
                 try:
                     self._token = self._login(http)
-                except FINAL as error:
+                except (*FINAL, Missing) as error:
                     self._shut.by(error, self._password)
                     raise
             return self._token
@@ -194,7 +195,7 @@ class Rest:
             found = None
         token = found.get("value") if isinstance(found, dict) else found
         if not isinstance(token, str) or not TOKEN.fullmatch(token):
-            why = faults.web_page(answer) or type(found).__name__
+            why = web_page(answer.read()) or type(found).__name__
             raise faults.malformed("the login's answer holds no session", self.server, why)
         return hide(token, passing=True)
 

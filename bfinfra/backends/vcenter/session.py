@@ -11,18 +11,16 @@ from typing import Any, TypeVar
 from pyVmomi import vim
 
 from bfinfra.backends import background
-from bfinfra.backends.credentials import Shut, credentials
+from bfinfra.backends.credentials import FINAL, Shut, credentials
 from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import faults, leftovers, soap
 from bfinfra.backends.vcenter.connector import Connector
-from bfinfra.model.errors import Denied, Expired, Malformed, Missing, Rejected, RemoteError, Untrusted
+from bfinfra.model.errors import Denied, Expired, Missing, Rejected, RemoteError
 from bfinfra.model.redact import hide
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import VCenterSettings
 
 T = TypeVar("T")
-FINAL = (Denied, Malformed, Missing, Rejected, Untrusted)
-"""Errors of a login that another one would not mend."""
 
 
 def refused(username: str, server: str) -> Denied:
@@ -79,7 +77,7 @@ class SoapSession:
                 self._shut.check(self._password)
                 try:
                     self._content = self._enter()
-                except FINAL as error:
+                except (*FINAL, Missing) as error:
                     self._shut.by(error, self._password)
                     raise
             return self._content

@@ -20,7 +20,7 @@ from bfinfra.backends import limits
 from bfinfra.backends.vcenter import faults, queries, refs, tree
 from bfinfra.backends.vcenter.reads import Reads
 from bfinfra.backends.vcenter.soap_transport import SoapTransport
-from bfinfra.backends.words import safe
+from bfinfra.backends.words import safe, web_page
 from bfinfra.model.errors import Rejected
 
 OLDEST = (7, 0)  # older versions silently drop newer fields (Dynamic DirectPath)
@@ -58,7 +58,7 @@ class Stub(SoapStubAdapterBase):
         what = f"{info.wsdlName} on {safe(refs.moid(mo))}"
         content = self.SerializeRequest(mo, info, args)  # type: ignore[no-untyped-call]  # pyVmomi's
         answer = self.http.post(self.path, content, self._headers())
-        if answer.status_code not in (200, 500) or (answer.status_code == 500 and faults.web_page(answer)):
+        if answer.status_code not in (200, 500) or (answer.status_code == 500 and web_page(answer.read())):
             raise faults.of_answer(answer, f"{what} failed", self.server)
         result = self._deserialised(answer.content, info, what)
         if answer.status_code == 500:
@@ -72,7 +72,7 @@ class Stub(SoapStubAdapterBase):
         what = f"{method} on {safe(refs.moid(mo))}"
         question = queries.envelope(mo, method, parameters)
         with self.http.stream(self.path, question, self._headers()) as answer:
-            if answer.status_code == 500 and not faults.web_page(answer):
+            if answer.status_code == 500 and not web_page(answer.read()):
                 raise faults.of_fault(
                     self._deserialised(answer.read(), GetWsdlMethod("urn:vim25", method).info, what),
                     f"{what} failed",
@@ -139,7 +139,7 @@ def _counted(stub: Stub) -> SoapDeserializer:
 
 def negotiate(answer: httpx2.Response, server: str) -> str:
     """The newest API version that both sides support, as pyVmomi names it. Raises Rejected below 7.0."""
-    if answer.status_code != 200 or faults.web_page(answer):
+    if answer.status_code != 200 or web_page(answer.read()):
         raise faults.of_entrance(answer, "this doesn't answer as a vCenter does", server)
     offered = _offered(answer.content, server)
     for version in GetServiceVersions("vim25"):

@@ -9,7 +9,7 @@ import binascii
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bfinfra.model.errors import BfinfraError, Denied, Problem
+from bfinfra.model.errors import BfinfraError, Forbidden, Problem
 from bfinfra.model.redact import hide
 from bfinfra.operator.declared import Contents, refusal, text
 from bfinfra.operator.desired import Desired
@@ -46,7 +46,7 @@ def read(api: ClusterClient, wanted: Desired) -> Contents:
 def _object(api: ClusterClient, kind: str, name: str, namespace: str) -> Object:
     try:
         found = api.get("v1", kind, name, namespace)
-    except Denied as error:
+    except Forbidden as error:
         raise BfinfraError(
             Problem(
                 f"the watcher may not read the {kind} {namespace}/{name}",

@@ -4,7 +4,7 @@ import httpx2
 import pytest
 
 from bfinfra.backends.kubernetes import errors
-from bfinfra.model.errors import Busy, Denied, Rejected, Unanswered
+from bfinfra.model.errors import Busy, Forbidden, Rejected, Unanswered
 
 REQUEST = httpx2.Request("POST", "https://c/api/v1/namespaces/new/pods")
 
@@ -23,7 +23,7 @@ def refused(message: str) -> Exception:
     ("message", "kind"),
     [
         ('error looking up service account new/default: serviceaccount "default" not found', Busy),
-        ('error looking up service account new/robot: serviceaccount "robot" not found', Denied),
+        ('error looking up service account new/robot: serviceaccount "robot" not found', Forbidden),
         ("exceeded quota: pods=2", Rejected),
     ],
 )

@@ -124,6 +124,32 @@ def test_a_wrong_password_is_denied_and_not_shown(supervisor, pki):
     assert "hunter2" not in str(failed.value)
 
 
+REFUSED = httpx2.Response(403, json={"kind": "Status", "message": "locked until noon"})
+NO_LOGIN = httpx2.Response(404)
+PAGE = httpx2.Response(
+    200, headers={"content-type": "text/html"}, text="<html><title>Please sign in</title></html>"
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "words"),
+    [
+        (REFUSED, Denied, "locked until noon"),
+        (NO_LOGIN, Malformed, "no such login"),
+        (PAGE, Malformed, "a web page: Please sign in"),
+    ],
+)
+def test_a_refused_login_is_tried_once_and_is_no_missing_list(supervisor, pki, answer, error, words):
+    tried = []
+    supervisor._login = lambda request: tried.append(request) or answer
+    cluster = clusters_of(supervisor, pki).at(Endpoint(server="sv"))
+    for _ in range(3):
+        with pytest.raises(error, match=words) as failed:
+            cluster.list("v1", "Secret")
+        assert type(failed.value) is error  # readers go without what is Missing or Forbidden
+    assert len(tried) == 1
+
+
 def test_a_guest_that_the_supervisor_does_not_know_is_missing(supervisor, pki):
     supervisor.answer = {"session_id": "x", "guest_cluster_server": "", "guest_cluster_ca": ""}
     with pytest.raises(Missing, match="no running cluster"):

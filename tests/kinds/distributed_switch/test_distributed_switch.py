@@ -12,7 +12,7 @@ from kinds.hosts_seen import SETUP, VIBS, findings
 from kinds.unmanaged import Entry, Look, network, port_group_on, switch
 
 from bfinfra.kinds.vcenter.distributed_switch.checks import CHECKS, alike, software
-from bfinfra.model.errors import Denied
+from bfinfra.model.errors import Forbidden
 from bfinfra.model.finding import Blocked
 from bfinfra.sandbox import Running
 
@@ -67,7 +67,7 @@ def test_hosts_of_one_switch_have_the_same_vibs(third, health, words):
 
 def test_hosts_whose_vibs_nobody_may_see_are_skipped():
     with pytest.raises(Blocked, match=r"Host\.Config\.Image"):
-        findings(software, dict.fromkeys("abc", SETUP), Denied("no"), distributed_switch=ON_SWITCH)
+        findings(software, dict.fromkeys("abc", SETUP), Forbidden("no"), distributed_switch=ON_SWITCH)
     assert findings(software, dict.fromkeys("abc", SETUP), {"a": VIBS}, distributed_switch=ON_SWITCH) == []
 
 

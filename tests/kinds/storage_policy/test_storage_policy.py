@@ -37,7 +37,7 @@ from bfinfra.kinds.vcenter.storage_policy.steps import (
     Update,
 )
 from bfinfra.model.context import PlanContext
-from bfinfra.model.errors import Denied, Missing, Refusal
+from bfinfra.model.errors import Forbidden, Missing, Refusal
 from bfinfra.model.mark import Mark, below
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
@@ -306,7 +306,7 @@ def test_a_namespace_of_the_same_site_waits_for_its_policy_and_a_policy_in_use_g
     assert made(gone), endings(gone)
 
 
-@pytest.mark.parametrize("error", [Denied, Missing])
+@pytest.mark.parametrize("error", [Forbidden, Missing])
 def test_where_policies_can_t_be_listed_there_are_none_unless_one_is_wanted_or_the_site_that_goes_names_one(
     error, monkeypatch
 ):

@@ -12,7 +12,7 @@ from bfinfra.kinds.supervisor.tanzu_cluster import decide, declared
 from bfinfra.kinds.supervisor.tanzu_cluster.facts import TanzuClusterFacts
 from bfinfra.kinds.supervisor.tanzu_cluster.kind import TanzuCluster
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import Spec
-from bfinfra.model.errors import Denied, Refusal
+from bfinfra.model.errors import Forbidden, Refusal
 from bfinfra.model.refs import Key
 from bfinfra.sandbox.kubernetes.tanzu_definitions import definitions
 
@@ -75,7 +75,7 @@ def test_a_cluster_without_them_and_one_that_shows_them_ask_nothing():
 
 def test_an_account_that_may_not_read_the_definition_is_warned():
     def get(*_):
-        raise Denied("no")
+        raise Forbidden("no")
 
     wanted = spec(workers=DISKS)
     unknown = declared.undeclared(SimpleNamespace(get=get), API, declared.unproved(wanted, None))

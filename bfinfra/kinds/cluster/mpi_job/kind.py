@@ -38,7 +38,7 @@ from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.errors import Denied, RemoteError
+from bfinfra.model.errors import Forbidden, RemoteError
 from bfinfra.model.kind import Observation, Report
 from bfinfra.model.order import Specs
 from bfinfra.model.readiness import Readiness, Ready, failed, waiting
@@ -103,7 +103,7 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
         untold = [each for each in classes if told_by_file(each, self._wanted) is None]
         if not include_unlisted or self._vcenter is None or not untold:
             return found
-        with contextlib.suppress(Denied):
+        with contextlib.suppress(Forbidden):
             return replace(found, facts=self._of_classes(self._vcenter, untold))
         return found
 

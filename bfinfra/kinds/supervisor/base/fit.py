@@ -14,7 +14,7 @@ from bfinfra.kinds import class_gpus
 from bfinfra.kinds.class_gpus import GpuFacts
 from bfinfra.kinds.supervisor.base.pools import Pool, Sized
 from bfinfra.model.context import PlanContext, ResolvedRef
-from bfinfra.model.errors import Denied, Refusal
+from bfinfra.model.errors import Forbidden, Refusal
 from bfinfra.model.names import storage_class
 from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
@@ -68,7 +68,7 @@ def read(vcenter: VCenter, needs: Mapping[Key, ResolvedRef], vm_classes: Collect
     catalog = Namespaces(vcenter).catalog()
     try:
         by_id = vcenter.capacity.read()
-    except Denied:
+    except Forbidden:
         by_id = {}
     spaces = {key.name: _space(need) for key, need in needs.items() if key.kind == SPACES}
     return Environment(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.kinds.supervisor.base.pools import ClusterSpec, InNamespace
 from bfinfra.kinds.supervisor.base.upgrade import matches, numbers
-from bfinfra.model.errors import Denied, Missing, Refusal
+from bfinfra.model.errors import Forbidden, Missing, Refusal
 from bfinfra.model.names import storage_class
 from bfinfra.model.records import dataclass
 from bfinfra.model.suggest import nearest
@@ -28,6 +28,8 @@ class Offer:
     vm_classes: frozenset[str] | None = None
     storage_classes: frozenset[str] | None = None
     versions: frozenset[str] | None = None
+    unseen: str = ""
+    """Why the releases aren't reported, in the supervisor's words."""
 
 
 def read(cluster: ClusterClient, namespace: str) -> Offer:
@@ -35,7 +37,7 @@ def read(cluster: ClusterClient, namespace: str) -> Offer:
     return Offer(
         _asked(lambda: _classes(cluster, namespace)),
         _asked(lambda: _storage(cluster, namespace)),
-        _asked(lambda: _releases(cluster)),
+        *_releases(cluster),
     )
 
 
@@ -48,7 +50,7 @@ def of_new(supervisor: ClusterClient) -> Offer:
     """Return the offer of a namespace that doesn't exist yet: the classes and policies of its spec, and the
     supervisor's releases.
     """
-    return Offer(frozenset(), frozenset(), _asked(lambda: _releases(supervisor)))
+    return Offer(frozenset(), frozenset(), *_releases(supervisor))
 
 
 def check(spec: ClusterSpec, offer: Offer, promised: object) -> None:
@@ -95,7 +97,7 @@ def _asked(ask: Callable[[], Iterable[str]]) -> frozenset[str] | None:
     """The names in a list; None if the supervisor has no such list, or doesn't let us read it."""
     try:
         return frozenset(ask())
-    except (Missing, Denied):
+    except (Missing, Forbidden):
         return None
 
 
@@ -121,8 +123,12 @@ def _storage(cluster: ClusterClient, namespace: str) -> list[str]:
     return found or [c["metadata"]["name"] for c in cluster.list("storage.k8s.io/v1", "StorageClass")]
 
 
-def _releases(cluster: ClusterClient) -> list[str]:
-    return [_version(release) for release in cluster.list(RELEASES, "TanzuKubernetesRelease")]
+def _releases(cluster: ClusterClient) -> tuple[frozenset[str] | None, str]:
+    """The versions; else None, and why they can't be read."""
+    try:
+        return frozenset(map(_version, cluster.list(RELEASES, "TanzuKubernetesRelease"))), ""
+    except (Missing, Forbidden) as error:
+        return None, error.problems[0].why
 
 
 def _version(release: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from bfinfra.kinds.supervisor.base.fit import Environment
 from bfinfra.kinds.supervisor.base.offers import Offer
 from bfinfra.kinds.supervisor.base.words import Object, at
 from bfinfra.kinds.supervisor.service_vm.manifest import VERSIONS, Image
-from bfinfra.model.errors import Denied, Missing
+from bfinfra.model.errors import Forbidden, Missing
 from bfinfra.model.records import dataclass
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def images(client: ClusterClient, api: str, namespace: str) -> tuple[Found, ...]
     for kind in KINDS:
         try:
             listed = client.list(api, kind, namespace if kind == KINDS[0] else "")
-        except (Denied, Missing):
+        except (Forbidden, Missing):
             continue
         known = True
         found += [_found(kind, each, libraries) for each in listed]
@@ -110,6 +110,6 @@ def _first(client: ClusterClient, kind: str, namespace: str) -> Sequence[Object]
             return client.list(f"{REGISTRY}/{version}", kind, namespace)
         except Missing:
             continue
-        except Denied:
+        except Forbidden:
             return ()
     return ()

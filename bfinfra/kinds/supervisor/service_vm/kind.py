@@ -23,7 +23,7 @@ from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.errors import Busy, Denied, Missing
+from bfinfra.model.errors import Busy, Forbidden, Missing
 from bfinfra.model.kind import LastWriter, Observation, Report
 from bfinfra.model.order import Specs
 from bfinfra.model.readiness import READY, Readiness, Ready, waiting
@@ -218,7 +218,7 @@ class ServiceVm(kind.Kind[Spec, State]):
             listed = (
                 cluster.client.list(api, form.VM, space, "" if here else selector(self._site)) if api else []
             )
-        except Denied:
+        except Forbidden:
             if here:
                 raise
             return []
@@ -238,7 +238,7 @@ class ServiceVm(kind.Kind[Spec, State]):
             api = self._api(cluster)
             listed = cluster.client.list(api, form.VM, cluster.namespace) if api else []
             parts = self._parts(cluster, api) if listed else ([], {})
-        except (Missing, Denied):
+        except (Missing, Forbidden):
             return []
         return [
             (_name(each), self._state(each, cluster, parts, {}))

@@ -20,7 +20,7 @@ from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
 from bfinfra.model.document import Document
-from bfinfra.model.errors import Denied, Rejected, RemoteError
+from bfinfra.model.errors import Forbidden, Rejected, RemoteError
 from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Specs
@@ -167,7 +167,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
         for account in sorted(due):
             try:
                 found[account] = self._directory.find(account)
-            except (Denied, Rejected) as error:
+            except (Forbidden, Rejected) as error:
                 found[account] = error.problems[0].why or error.problems[0].what
         return found
 

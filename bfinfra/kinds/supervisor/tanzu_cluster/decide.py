@@ -203,7 +203,8 @@ def _release(spec: Spec, version: str, context: PlanContext) -> str:
     """
     if FORMS[spec.api].short:
         return version
-    found = upgrade.newest(_offer(spec, context).versions or (), version)
+    offer = _offer(spec, context)
+    found = upgrade.newest(offer.versions or (), version)
     if not found and "+" not in version.replace("---", "+"):
         raise Refusal(
             (
@@ -211,6 +212,7 @@ def _release(spec: Spec, version: str, context: PlanContext) -> str:
                 f"{version} is"
             ),
             field="version",
+            why=offer.unseen,
             next="write it as kubectl get tanzukubernetesreleases shows it",
         )
     return found or version

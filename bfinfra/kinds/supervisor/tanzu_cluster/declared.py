@@ -12,7 +12,7 @@ from bfinfra.kinds.supervisor.tanzu_cluster.manifest import Fields, at
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import Spec
 from bfinfra.kinds.supervisor.tanzu_cluster.state import State
 from bfinfra.model.conflict import Conflict, Spot
-from bfinfra.model.errors import Denied, Missing, Refusal
+from bfinfra.model.errors import Forbidden, Missing, Refusal
 from bfinfra.model.refs import Key
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def undeclared(supervisor: ClusterClient, api: str, fields: tuple[str, ...]) -> 
     """
     try:
         found = supervisor.get(*DEFINITION)
-    except (Missing, Denied):
+    except (Missing, Forbidden):
         return None
     versions = at(found or {}, "spec").get("versions") or ()
     version: Fields = next((each for each in versions if each.get("name") == api.rpartition("/")[2]), {})

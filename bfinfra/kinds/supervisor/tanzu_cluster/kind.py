@@ -37,7 +37,7 @@ from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.errors import Denied, Missing
+from bfinfra.model.errors import Forbidden, Missing
 from bfinfra.model.kind import Observation, Report
 from bfinfra.model.order import Specs
 from bfinfra.model.readiness import READY, Readiness, Ready, failed, waiting
@@ -317,7 +317,7 @@ def _lists(cluster: Cluster, asked: Asked) -> Iterator[tuple[str, dict[str, Any]
         except Missing:
             if api == V1ALPHA1 and V1ALPHA3 not in asked:
                 yield from _lists(cluster, {V1ALPHA3: False})
-        except Denied:
+        except Forbidden:
             if must:
                 raise
 

@@ -21,7 +21,7 @@ from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.errors import Denied, Missing, Refusal
+from bfinfra.model.errors import Forbidden, Missing, Refusal
 from bfinfra.model.kind import LastWriter, Observation, Report
 from bfinfra.model.readiness import READY, Readiness, waiting
 from bfinfra.model.records import dataclass
@@ -230,7 +230,7 @@ class VksAddon(kind.Kind[Spec, State]):
             installs = cluster.client.list(API, INSTALL, space, "" if must else selector(self._site))
         except Missing:
             return []
-        except Denied:
+        except Forbidden:
             if must:
                 raise
             return []
@@ -252,7 +252,7 @@ def _all(cluster: Cluster) -> list[tuple[str, State]]:
         installs, configs, addons = (
             _by_name(cluster.client.list(API, each, space)) for each in (INSTALL, CONFIG, STANDING)
         )
-    except (Missing, Denied):
+    except (Missing, Forbidden):
         return []
     return [(name, _state(each, cluster, configs, addons)) for name, each in installs.items()]
 

@@ -15,7 +15,7 @@ from bfinfra.kinds.supervisor.base.upgrade import matches, newest, numbers, plus
 from bfinfra.kinds.supervisor.base.variables import Schema
 from bfinfra.kinds.supervisor.base.words import at
 from bfinfra.kinds.supervisor.vks_cluster.manifest import V1BETA1, V1BETA2, Schemas
-from bfinfra.model.errors import Denied, Missing
+from bfinfra.model.errors import Forbidden, Missing
 from bfinfra.model.records import dataclass
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _classes(supervisor: ClusterClient, namespace: str) -> dict[str, ClusterClas
     for api in (V1BETA2, V1BETA1):
         try:
             found = supervisor.list(api, "ClusterClass", namespace)
-        except Denied:
+        except Forbidden:
             return None
         except Missing:
             continue
@@ -167,7 +167,7 @@ def _releases(supervisor: ClusterClient) -> frozenset[str] | None:
     for api, kind in RELEASES:
         try:
             found = supervisor.list(api, kind)
-        except Denied:
+        except Forbidden:
             return None
         except Missing:
             continue
@@ -194,7 +194,7 @@ def _usable(release: Mapping[str, object]) -> bool:
 def _images(supervisor: ClusterClient) -> tuple[Mapping[str, str], ...] | None:
     try:
         found = supervisor.list(*IMAGES)
-    except (Missing, Denied):
+    except (Missing, Forbidden):
         return None
     return tuple(at(each, "metadata", "labels") for each in found)
 

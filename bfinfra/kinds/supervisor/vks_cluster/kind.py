@@ -35,7 +35,7 @@ from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.errors import Denied, Missing
+from bfinfra.model.errors import Forbidden, Missing
 from bfinfra.model.kind import LastWriter, Observation, Report
 from bfinfra.model.order import Specs
 from bfinfra.model.readiness import READY, Readiness, Ready, waiting
@@ -221,7 +221,7 @@ class VksCluster(kind.Kind[Spec, State]):
                 found = cluster.client.list(api, KIND, cluster.namespace)
             except Missing:
                 continue
-            except Denied:
+            except Forbidden:
                 if must:
                     raise
                 return "", []
@@ -255,7 +255,7 @@ class VksCluster(kind.Kind[Spec, State]):
         home, of = live.home, f"{state.OF_CLUSTER}={name}"
         try:
             found = self._clusters.at(home).list(live.api, "MachineDeployment", live.home.namespace, of)
-        except (Denied, Missing):
+        except (Forbidden, Missing):
             return None
         return state.pools_of(found)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from bfinfra.kinds.vcenter.base.host_checks import setups, time_kept
-from bfinfra.model.errors import Denied
+from bfinfra.model.errors import Forbidden
 from bfinfra.model.finding import Blocked, Finding, good, warning
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _packages(context: CheckContext, names: Iterable[str]) -> dict[str, frozense
     known = {host.name: host.moid for host in vcenter.inventory.read().hosts if host.name in wanted}
     try:
         found = vcenter.host_settings.packages(known.values())
-    except Denied:
+    except Forbidden:
         raise Blocked(
             "hosts",
             "to read a host's VIBs takes the privilege Host.Config.Image, which nothing else here needs",

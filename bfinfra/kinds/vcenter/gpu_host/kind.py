@@ -19,7 +19,7 @@ from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
 from bfinfra.model.document import Document
-from bfinfra.model.errors import Denied
+from bfinfra.model.errors import Forbidden
 from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Specs
@@ -221,7 +221,7 @@ class GpuHost(kind.Kind[Spec, State]):
         )
         try:
             begin(BEGUN, step.begun)
-        except Denied:  # the account may not define the attribute; the note's own exists
+        except Forbidden:  # the account may not define the attribute; the note's own exists
             begin(ATTRIBUTE, step.instead)
 
     def _leave(self, step: Leave) -> None:

@@ -27,7 +27,7 @@ from bfinfra.model import kind
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
 from bfinfra.model.document import Document
-from bfinfra.model.errors import Denied, Missing
+from bfinfra.model.errors import Forbidden, Missing
 from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.readiness import READY, Readiness, Ready
@@ -72,7 +72,7 @@ class StoragePolicy(kind.Kind[Spec, State]):
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         try:
             listed = self._policies.list()
-        except (Denied, Missing):
+        except (Forbidden, Missing):
             if wanted or self._named:
                 raise
             return Observation({})
@@ -120,7 +120,7 @@ class StoragePolicy(kind.Kind[Spec, State]):
         """Every policy that asks for tags and nothing else; none if the server has no policies."""
         try:
             found = self._policies.read_existing(self._policies.list())
-        except (Denied, Missing):
+        except (Forbidden, Missing):
             return
         for each in found:
             rules = {category: list(tags) for category, tags in each.tags.items()}
