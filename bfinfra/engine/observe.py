@@ -11,7 +11,7 @@ from bfinfra.engine import graph
 from bfinfra.engine.provider_errors import provider_errors
 from bfinfra.engine.retry import OUTAGE, RetryPolicy
 from bfinfra.model.context import ResolvedRef
-from bfinfra.model.errors import RemoteError, Unreachable
+from bfinfra.model.errors import Refusal, RemoteError, Unreachable
 from bfinfra.model.kind import Kind, Observation
 from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
@@ -35,6 +35,7 @@ class ObservedState:
     states: dict[Key, Any] = field(default_factory=dict)
     facts: dict[Key | str, Any] = field(default_factory=dict)
     unreadable: dict[Key | str, str] = field(default_factory=dict)
+    refused: dict[Key, Refusal] = field(default_factory=dict)
 
     def why_unreadable(self, key: Key) -> str:
         """Return why the resource could not be read, or ""."""
@@ -45,12 +46,14 @@ class ObservedState:
         for key in (Key(kind, name) for name in names):
             self.states.pop(key, None)
             self.unreadable.pop(key, None)
+            self.refused.pop(key, None)
         self.states |= {
             Key(kind, name): state for name, state in observation.states.items() if state is not None
         }
         self.facts |= dict.fromkeys(
             (Key(kind, name) for name in names) if names else (kind,), observation.facts
         )
+        self.refused |= {Key(kind, name): why for name, why in observation.refused.items()}
         self.unreadable |= {
             Key(kind, name) if name else kind: str(why) for name, why in observation.unreadable.items()
         }

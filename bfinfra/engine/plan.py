@@ -66,6 +66,7 @@ def make(
             unreadable[key] = why
             continue
         try:
+            _check_place(key, desired, observed)
             item = _item(key, desired, observed, kinds, everything)
             items[key] = _ordered(item, before[key], _behind(item, before[key], items))
         except Awaited as awaited:
@@ -179,6 +180,13 @@ def decide(
         steps = tuple(kind.steps(key.name, spec, state, context))
     _check_protected(spec, state, steps)
     return steps
+
+
+def _check_place(key: Key, desired: DesiredState, observed: ObservedState) -> None:
+    """Raises Refusal for a resource to be made whose place is missing, or being deleted."""
+    state = observed.states.get(key)
+    if key in desired.wanted and key in observed.refused and (state is None or state.going):
+        raise observed.refused[key]
 
 
 def _adopted(key: Key, state: State, desired: DesiredState) -> State:

@@ -51,6 +51,14 @@ def namespace(name: str, cluster: str, site: Specs) -> Capability:
     return Capability(f"namespace {name}", whole(cluster, site))
 
 
+def spaces_named(needs: Iterable[Capability], where: str) -> Iterator[str]:
+    """The namespaces among what is required in one cluster."""
+    for each in needs:
+        word, _, name = each.name.partition(" ")
+        if word == "namespace" and each.where == where:
+            yield name
+
+
 def secret(name: str, space: str, cluster: str, site: Specs) -> Capability:
     """A Secret."""
     return Capability(f"Secret {space}/{name}", whole(cluster, site))

@@ -16,7 +16,7 @@ from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
 from bfinfra.model.document import Document
-from bfinfra.model.errors import RemoteError
+from bfinfra.model.errors import Refusal, RemoteError
 from bfinfra.model.finding import Finding
 from bfinfra.model.order import Specs
 from bfinfra.model.readiness import READY, Readiness
@@ -32,11 +32,15 @@ from bfinfra.model.step import Step
 class Observation:
     """The result of `observe`. `states`: by name; missing: does not exist. `unreadable`: name, or "" for all,
     → why. A transient error is retried.
+
+    `refused`: name → why it can't be made now: its place is missing, or being deleted. Told in the plan only:
+    an apply that has begun is told by the server.
     """
 
     states: Mapping[str, Any]
     facts: Any = None
     unreadable: Mapping[str, str | RemoteError] = field(default_factory=dict)
+    refused: Mapping[str, Refusal] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,8 @@ larger than etcd takes.
 """
 YOUNG = '/default: serviceaccount "default" not found'
 """Texts of a 403 for a pod in a new namespace, before its service account exists."""
+TERMINATING = "because it is being terminated"
+"""Text of a 403 for anything new in a namespace that is being deleted."""
 GOING = "object is being deleted: "
 """How the message of a 409 begins where the object that has the name is being deleted."""
 
@@ -59,7 +61,9 @@ def of_answer(response: httpx2.Response, request: httpx2.Request, what: str, ser
     Status if it sent one.
     """
     status = _status(response)
-    error, code = _class(response.status_code, status, request), response.status_code
+    code = response.status_code
+    going = code in (403, 409) and _terminating(status)
+    error = Terminating if going else _class(code, status, request)
     why = f"{_words(status, request) or words(response)} ({code})".strip()
     if error is Busy:
         wait = "apply again once it is gone" if code == 409 else ""
@@ -106,6 +110,12 @@ class NotServed(Missing):
     def __init__(self, what: str, *, server: str = "", why: str = "", next: str = "", path: str = "") -> None:
         self.path = path
         super().__init__(what, server=server, why=why, next=next)
+
+
+class Terminating(Rejected):
+    """The namespace is being deleted: nothing can be made in it any more, and it may be held for ever."""
+
+    remedy = "wait until the namespace is gone, or take away what holds it; then run this again"
 
 
 class NotYetServed(Busy):
@@ -160,9 +170,7 @@ def _lacking(message: str) -> str:
 def _class(code: int, status: dict[str, Any], request: httpx2.Request) -> type[RemoteError]:
     reason, message = str(status.get("reason", "")), str(status.get("message", ""))
     reading = request.method in ("GET", "HEAD")
-    if (code == 409 and message.startswith(GOING)) or (
-        code == 403 and (_terminating(status) or YOUNG in message)
-    ):
+    if (code == 409 and message.startswith(GOING)) or (code == 403 and YOUNG in message):
         return Busy
     if code == 409:
         return Exists if reason == "AlreadyExists" else Conflict
@@ -178,7 +186,9 @@ def _class(code: int, status: dict[str, Any], request: httpx2.Request) -> type[R
 
 def _terminating(status: dict[str, Any]) -> bool:
     causes = (status.get("details") or {}).get("causes") or []
-    return any(isinstance(c, dict) and c.get("reason") == "NamespaceTerminating" for c in causes)
+    return TERMINATING in str(status.get("message", "")) or any(
+        isinstance(c, dict) and c.get("reason") == "NamespaceTerminating" for c in causes
+    )
 
 
 def _words(status: dict[str, Any], request: httpx2.Request) -> str:

@@ -13,8 +13,9 @@ from bfinfra.backends.kubernetes.contents import LISTED, LISTED_ON_SUPERVISORS
 from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked
 from bfinfra.kinds.audit import of_field
 from bfinfra.kinds.capabilities import namespace
+from bfinfra.kinds.cluster.base import spaces
 from bfinfra.kinds.cluster.base.kubernetes_objects import Existing, KubernetesObjects
-from bfinfra.kinds.cluster_locator import WHOLE, Cluster, DnsLabel, is_named
+from bfinfra.kinds.cluster_locator import WHOLE, Answers, Cluster, DnsLabel, is_named
 from bfinfra.model import compare, conflict, kind, resource
 from bfinfra.model.compare import Change, Unknown, differences
 from bfinfra.model.conflict import Taken
@@ -97,6 +98,8 @@ class State(resource.State):
     namespace: str
     labels: Mapping[str, str] = field(default_factory=dict)
     home: Endpoint
+    held: str = ""
+    """What holds it while it is being deleted, in the cluster's words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,7 +213,8 @@ class Namespace(KubernetesObjects[Spec, State, list[dict[str, Any]]]):
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """Ready unless it is being deleted."""
-        return waiting("the old one is being removed") if state.going else READY
+        why = f"the old one is being removed{f': {state.held}' if state.held else ''}"
+        return waiting(why) if state.going else READY
 
     def _writers(self, state: State, fields: Sequence[str]) -> dict[str, LastWriter]:
         obj = self._clusters.at(state.home).get("v1", "Namespace", state.namespace)
@@ -260,6 +264,18 @@ class Namespace(KubernetesObjects[Spec, State, list[dict[str, Any]]]):
             if name:
                 look = include_unlisted and not fits
                 yield Existing(name, fits, partial(self._with_contents, state, look=look))
+
+    def _refused(
+        self, answers: Answers[Any], wanted: Mapping[str, Spec | None], states: Mapping[str, State]
+    ) -> dict[str, Refusal]:
+        """Those whose old one is being deleted, and is held or somebody else's. What this site lets go is
+        waited for.
+        """
+        return {
+            name: spaces.going(f"the namespace {state.namespace} of {state.cluster}", state.held)
+            for name, state in states.items()
+            if wanted.get(name) is not None and state.going and (state.held or state.mark is None)
+        }
 
     def _with_contents(self, state: State, *, look: bool) -> State:
         if not look:
@@ -348,7 +364,8 @@ def _state(obj: Mapping[str, Any], cluster: Cluster) -> State:
         namespace=metadata["name"],
         labels=labels,
         home=cluster.endpoint,
-        going=bool(metadata.get("deletionTimestamp")),
+        going=(going := bool(metadata.get("deletionTimestamp"))),
+        held=spaces.held(obj) if going else "",
     )
 
 

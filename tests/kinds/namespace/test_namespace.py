@@ -9,6 +9,9 @@ from kinds.unmanaged import Entry, Look, config_map, kube_object
 from kube_api import somebody_patches
 from rights.given import other
 
+from bfinfra.backends.kubernetes import ClusterClient
+from bfinfra.backends.kubernetes.errors import Terminating
+from bfinfra.engine.retry import LOOK
 from bfinfra.model.compare import Change
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.plan import Action
@@ -130,3 +133,74 @@ UNMANAGED = Entry(
     plant=unmanaged,
     inside=(lambda sandbox: config_map(other(sandbox), "training"), "ConfigMap training/theirs"),
 )
+
+
+HOLDER = "example.com/held"
+
+
+def deleted(cluster: ClusterClient, name: str, *finalizers: str) -> None:
+    """Somebody deletes it, and a finalizer holds it."""
+    somebody_patches(cluster, f"namespaces/{name}", {"metadata": {"finalizers": list(finalizers)}})
+    cluster.delete("v1", "Namespace", name)
+
+
+def let_go(cluster: ClusterClient, name: str) -> None:
+    somebody_patches(cluster, f"namespaces/{name}", {"metadata": {"finalizers": []}})
+
+
+def made_by_hand(cluster: ClusterClient, name: str) -> None:
+    cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_namespace_that_is_held_in_deletion_is_not_offered(site, cluster, ours: bool) -> None:
+    if ours:
+        site.applied()
+    else:
+        made_by_hand(cluster, site.real)
+    deleted(cluster, site.real, HOLDER)
+    plan = site.plan()
+    (problem,) = plan.problems
+    let_go(cluster, site.real)
+    assert problem.what == f"namespace/ml: the namespace {site.real} of k is being deleted"
+    assert f"held by {HOLDER}" in problem.why
+    assert "wait until it is gone" in problem.next
+    assert "adopt" not in f"{problem}"
+    assert plan.pending == ()
+
+
+@pytest.fixture
+def secret_in(site):
+    """A site with nothing but a Secret in a namespace that is somebody else's."""
+    site.resources = {"token_secret": {"t": {"cluster": "k", "namespaces": [site.real], "token": "tok"}}}
+    return site
+
+
+def test_what_goes_into_a_namespace_that_is_being_deleted_is_refused_by_the_plan(secret_in, cluster) -> None:
+    made_by_hand(cluster, secret_in.real)
+    assert secret_in.plan().problems == ()
+    deleted(cluster, secret_in.real, HOLDER)
+    (problem,) = secret_in.plan().problems
+    let_go(cluster, secret_in.real)
+    assert f"the namespace {secret_in.real} of k is being deleted" in problem.what
+    assert HOLDER in problem.why
+
+
+def test_a_namespace_that_nobody_has_is_refused_by_the_plan(secret_in) -> None:
+    (problem,) = secret_in.plan().problems
+    assert f"k has no namespace {secret_in.real}" in problem.what
+    assert "there are: default" in problem.next
+
+
+def test_a_namespace_that_goes_in_the_middle_of_an_apply_ends_it_at_once(secret_in, cluster) -> None:
+    made_by_hand(cluster, secret_in.real)
+    planned = secret_in.plan()
+    assert planned.pending
+    deleted(cluster, secret_in.real, HOLDER)
+    with pytest.raises(Terminating, match="because it is being terminated") as failed:
+        cluster.create(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": secret_in.real}}
+        )
+    let_go(cluster, secret_in.real)
+    assert not isinstance(failed.value, LOOK)  # what the engine tries again
+    assert "take away what holds it" in failed.value.problems[0].next

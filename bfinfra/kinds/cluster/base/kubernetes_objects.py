@@ -10,9 +10,11 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from bfinfra.backends.kubernetes.marks import mark_of, selector
+from bfinfra.kinds.cluster.base import spaces
 from bfinfra.kinds.cluster.base.objects import Object, Place, place_of
-from bfinfra.kinds.cluster_locator import CLUSTERS, Cluster, ClusterLocator
+from bfinfra.kinds.cluster_locator import CLUSTERS, Answers, Cluster, ClusterLocator, cluster_key
 from bfinfra.model.context import ResolvedRef
+from bfinfra.model.errors import Forbidden, Refusal
 from bfinfra.model.kind import Kind, LastWriter, Observation, S, T
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 A = TypeVar("A")
+MAKERS = frozenset({"manifests", "gpu_operator"})
+"""Kinds whose objects may be namespaces that no field names."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,8 @@ class KubernetesObjects(Kind[S, T], Generic[S, T, R]):
         self._clusters = clusters
         self._locator = ClusterLocator(clusters, self.cluster_kinds)
         self._site = site.name
+        self._resources = site.resources
+        self._complete = not any(key.kind in MAKERS or spec.after for key, spec in site.resources.items())
 
     @abstractmethod
     def _read(
@@ -106,7 +112,35 @@ class KubernetesObjects(Kind[S, T], Generic[S, T, R]):
                 if not known and (include_unlisted or each.name in wanted):
                     self._locator.saw(each.name, key)
                     states[each.name] = each.state()
-        return Observation(states, self._facts(), answers.unreadable)
+        refused = self._refused(answers, wanted, states) if include_unlisted else {}
+        return Observation(states, self._facts(), answers.unreadable, refused)
+
+    def _refused(
+        self, answers: Answers[R], wanted: Mapping[str, S | None], states: Mapping[str, T]
+    ) -> dict[str, Refusal]:
+        """Why resources that are to be made can't be: a namespace is missing, or being deleted. Asks each
+        cluster for its namespaces, in a survey once for all kinds, if something is to be made in one.
+        """
+        found: dict[str, Refusal] = {}
+        for key in answers.found:
+            cluster = answers.clusters[key]
+            due = {
+                name: spec
+                for name, spec in wanted.items()
+                if spec is not None
+                and cluster_key(getattr(spec, "cluster", ""), answers.clusters, self.cluster_kinds) == key
+                and (name not in states or states[name].going)
+            }
+            if not due or not spaces.whole(cluster):
+                continue
+            if needs := spaces.needed(due, self._resources, cluster):
+                ask = partial(cluster.client.list, "v1", "Namespace")
+                try:
+                    there = self._shared(cluster, "v1", "Namespace", "all", ask)
+                except Forbidden:  # an account for some namespaces
+                    continue
+                found |= dict(spaces.refusals(needs, there, cluster, complete=self._complete))
+        return found
 
     def audit(
         self, asked: Mapping[str, tuple[T | None, tuple[str, ...]]]

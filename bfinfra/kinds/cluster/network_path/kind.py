@@ -100,7 +100,7 @@ class NetworkPath(KubernetesObjects[Spec, State, _Read]):
         observation = super().observe(wanted, needs, include_unlisted=include_unlisted)
         judged = {name: self._judged[name] for name in wanted if name in self._judged}
         states = {name: _with(state, judged.get(name)) for name, state in observation.states.items()}
-        return Observation(states, judged, observation.unreadable)
+        return replace(observation, states=states, facts=judged)
 
     def _existing(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bfinfra.backends.kubernetes.marks import mark_of
@@ -63,7 +64,7 @@ class RegistryCredential(ReplicatedSecret[Spec, State]):
             for name, spec in wanted.items()
             if spec and (each := away(spec, {"password": spec.password}))
         }
-        return Observation(observation.states, gone, observation.unreadable)
+        return replace(observation, facts=gone)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,7 +93,7 @@ class TokenSecret(ReplicatedSecret[Spec, State]):
         """
         self._stale = {}
         observation = super().observe(wanted, needs, include_unlisted=include_unlisted)
-        return Observation(observation.states, dict(self._stale), observation.unreadable)
+        return replace(observation, facts=dict(self._stale))
 
     def _read(
         self,

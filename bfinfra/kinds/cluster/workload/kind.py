@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -96,7 +97,7 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
                 and (problem := claims.problem(self._manifests(name), spec.cluster, needs))
             ):
                 self._problems[name] = problem
-        return Observation(observation.states, {**self._documents, **self._problems}, observation.unreadable)
+        return replace(observation, facts={**self._documents, **self._problems})
 
     def _existing(
         self,

@@ -28,9 +28,8 @@ MADE = ("vm_class", "content_library", "storage_policy", "supervisor")
 
 def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
     """The steps: create, change, delete; replace if the vSphere cluster changes."""
-    going = state is not None and state.status == "REMOVING"
     if spec is None:
-        return () if state is None or going else (Delete(name=name),)
+        return () if state is None or state.going else (Delete(name=name),)
     _check(name, spec, context)
     create = Create(
         name=name,
@@ -38,7 +37,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
         settings=_settings(spec, context.mark, None),
         changes=compare.differences(None, spec.applied()),
     )
-    if state is None or going:
+    if state is None or state.going:
         return (create,)
     if spec.cluster != state.cluster:
         return Move(name=name, changes=(Change("cluster", state.cluster, spec.cluster),)), create

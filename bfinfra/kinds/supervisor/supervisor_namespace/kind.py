@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from bfinfra.backends.vcenter.directory import Found
 from bfinfra.backends.vcenter.namespaces import Catalog, Namespaces
+from bfinfra.kinds.cluster.base import spaces
 from bfinfra.kinds.supervisor.supervisor_namespace.checks import CHECKS
 from bfinfra.kinds.supervisor.supervisor_namespace.decide import OWN, decide, unknown, view
 from bfinfra.kinds.supervisor.supervisor_namespace.spec import Spec
@@ -85,6 +86,11 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
                     {spec.cluster for spec in wanted.values() if spec and spec.zones}, catalog
                 ),
             ),
+            refused={
+                name: spaces.going(f"the namespace {name}", "; ".join(state.messages) or "vCenter removes it")
+                for name, state in states.items()
+                if wanted.get(name) is not None and state.going
+            },
         )
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:

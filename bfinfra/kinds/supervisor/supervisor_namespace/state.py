@@ -8,6 +8,7 @@ from typing import Annotated
 
 from bfinfra.backends.vcenter.directory import Found
 from bfinfra.backends.vcenter.namespaces import Catalog, Namespace, Settings
+from bfinfra.backends.words import safe
 from bfinfra.kinds.supervisor.supervisor_namespace.spec import Cluster, Policy
 from bfinfra.model import resource
 from bfinfra.model.endpoint import Endpoint
@@ -49,7 +50,8 @@ def state_of(found: Namespace) -> State:
     return State(
         mark=Mark.decode(found.settings.description),
         status=found.status,
-        messages=found.messages,
+        messages=tuple(safe(each) for each in found.messages if each),
+        going=found.status == "REMOVING",
         cluster=found.cluster,
         settings=found.settings,
         vm_classes=found.settings.vm_classes,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from bfinfra.backends.helm import Capabilities, Charts, OciChart
@@ -137,7 +138,7 @@ class RenderedObjects(ObjectsByName[S, State]):
         for name, spec in wanted.items():
             if spec is not None and name not in self._results:
                 self._results[name] = self._rendered(name, spec, None, needs)
-        return Observation(observation.states, dict(self._results), observation.unreadable)
+        return replace(observation, facts=dict(self._results))
 
     @classmethod
     def steps(cls, name: str, spec: S | None, state: State | None, context: PlanContext) -> Sequence[Step]:

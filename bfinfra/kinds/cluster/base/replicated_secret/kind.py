@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -96,7 +97,7 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
         finally:
             for name in contents:
                 self._contents.pop(name, None)
-        return Observation(observation.states, unreadable={**observation.unreadable, **unreadable})
+        return replace(observation, facts=None, unreadable={**observation.unreadable, **unreadable})
 
     def _existing(
         self,
