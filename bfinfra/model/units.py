@@ -29,6 +29,7 @@ HERTZ = {"MHz": 1, "GHz": 1000, "": 1}
 TIME = {"s": 1, "m": 60, "h": 3600, "": 1}
 MIB, GIGAHERTZ = BINARY["MiB"], HERTZ["GHz"]
 """Below these numbers, a quantity without a unit is an error."""
+LEAST_SHARE = 10  # MHz; the least limit that vCenter takes for a namespace
 GRAIN = 4 << 20  # bytes; vSphere's machine memory is a multiple of it
 
 
@@ -103,9 +104,19 @@ def _granted(memory: int) -> int:
 
 
 def _limit(number: int) -> int:
+    """Whole MiB, as vCenter keeps it: what it drops would be a difference for ever."""
     if number < MIB:
         raise ValueError(
             f"vCenter counts it in MiB, and {bytes_text(number)} is less than one; write such as 128GiB"
+        )
+    return number - number % MIB
+
+
+def _granted_share(number: int) -> int:
+    if number < LEAST_SHARE:
+        raise ValueError(
+            f"vCenter limits it to {megahertz_text(LEAST_SHARE)} at least, "
+            f"and {megahertz_text(number)} is less"
         )
     return number
 
@@ -126,6 +137,7 @@ Megahertz = Annotated[
     _written(megahertz_text),
     _schema("48GHz", HERTZ, GIGAHERTZ),
 ]
+MegahertzLimit = Annotated[Megahertz, AfterValidator(_granted_share)]
 Seconds = Annotated[int, quantity(TIME, "10m"), Field(ge=0), _written(seconds_text), _schema("10m", TIME)]
 
 

@@ -4,10 +4,12 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from bfinfra.model.units import (
+    MIB,
     Bytes,
     Limit,
     MachineMemory,
     Megahertz,
+    MegahertzLimit,
     PciId,
     Seconds,
     bytes_short,
@@ -60,6 +62,7 @@ def test_memory_that_vsphere_gives_no_machine_is_refused_before_anybody_is_asked
         (Bytes, "512", "512 has no unit: write 512MiB or 512GiB"),
         (MachineMemory, "128", "128 has no unit: write 128MiB or 128GiB"),
         (Megahertz, "48", "48 has no unit: write 48MHz or 48GHz"),
+        (MegahertzLimit, "5MHz", "vCenter limits it to 10MHz at least, and 5MHz is less"),
         (Limit, "100KiB", "vCenter counts it in MiB, and 100KiB is less than one"),
     ],
 )
@@ -101,3 +104,9 @@ def test_what_was_read_is_written_the_same(text, kind, write):
 
 def test_for_people():
     assert [bytes_short(n) for n in (0, 1023, 1536, 3 << 40)] == ["0 B", "1023 B", "1.5 KiB", "3.0 TiB"]
+
+
+def test_a_limit_is_what_vcenter_keeps_of_it():
+    assert TypeAdapter(Limit).validate_python("100GB") == 95367 * MIB
+    assert TypeAdapter(Limit).dump_python(95367 * MIB, mode="json") == "95367MiB"
+    assert TypeAdapter(MegahertzLimit).validate_python("10MHz") == 10

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
 
 RELEASES = "https://wp-content.vmware.com/v2/latest/lib.json"
+THUMBPRINT = r"^(([0-9A-Fa-f]{2}:){19}|([0-9A-Fa-f]{2}:){31})[0-9A-Fa-f]{2}$"
+"""SHA-1 or SHA-256, in bytes with colons between them."""
 STORE = holds("datastore", "Datastore.AllocateSpace")
 
 
@@ -47,10 +49,10 @@ class Subscription(Part):
     """Download files when they are first used; false downloads all at once."""
     automatic_sync: bool = True
     """Let vCenter look for new items by itself."""
-    thumbprint: Annotated[str, StringConstraints(pattern=r"^([0-9A-Fa-f]{2}:){19}[0-9A-Fa-f]{2}$")] | None = (
-        None
-    )
-    """SHA-1 of the publisher's certificate, as AB:CD:…, if vCenter can't check it otherwise."""
+    thumbprint: Annotated[str, StringConstraints(pattern=THUMBPRINT)] | None = None
+    """SHA-1 of the publisher's certificate, as AB:CD:…, if vCenter can't check it otherwise; from vSphere 9.1
+    its SHA-256.
+    """
 
 
 class Spec(resource.Spec):

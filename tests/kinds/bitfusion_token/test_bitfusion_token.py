@@ -80,7 +80,8 @@ def leads(addresses, *, networks, ip="", names=("bf-01",)):
         (["10.0.0.9"], ["10.0.0.5", ""], ""),
         (["10.0.0.9"], [""], ""),
         (["FD00::5"], ["fd00:0::5"], ""),
-        (["10.0.0.7"], ["10.0.0.5"], "10.0.0.7"),
+        (["10.0.0.5"], ["10.0.0.5"], "10.0.0.7"),
+        (["10.0.0.7"], [], "10.0.0.7"),
     ],
 )
 def test_a_token_that_leads_to_its_server_or_may_do_so_is_taken(addresses, networks, ip):
@@ -96,6 +97,14 @@ def test_a_token_of_other_servers_is_refused_with_whose_it_is():
         "it names 10.0.0.8, 10.0.0.9, and bf-02 has 10.0.0.5",
     )
     assert problem.next.startswith("download the token again, in the vCenter that bf-02 registered with")
+
+
+@pytest.mark.parametrize("ip", ["10.0.0.7", "10.0.0.5"])
+def test_a_token_of_the_address_that_a_server_loses_is_refused_before_and_after(ip):
+    with pytest.raises(Refusal, match="does not lead to bitfusion_server/bf-01") as refused:
+        leads(["10.0.0.7"], networks=["10.0.0.5"], ip=ip)
+    way = "move the token's file away" if ip == "10.0.0.7" else "download the token again"
+    assert refused.value.problems[0].next.startswith(way)
 
 
 def test_a_token_that_is_not_there_yet_is_awaited(tmp_path):

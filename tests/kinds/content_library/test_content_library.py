@@ -108,6 +108,17 @@ def test_what_can_not_be_is_an_error_in_the_file(changes):
         written(**changes)
 
 
+@pytest.mark.parametrize(("length", "known"), [(20, True), (32, True), (19, False), (26, False), (33, False)])
+def test_a_thumbprint_is_a_sha_1_or_a_sha_256(length, known):
+    digits = ":".join(["aB"] * length)
+    try:
+        assert written(subscription={"thumbprint": digits}).subscription.thumbprint == digits
+    except ValidationError:
+        assert not known
+    else:
+        assert known
+
+
 def test_a_namespace_of_the_same_file_gets_it_and_what_others_keep_in_it_is_named(sandbox, tmp_path):
     given = yaml.safe_load(EXAMPLES["supervisor_namespace"].read_text())
     given["supervisor_namespace"]["team-a"]["content_libraries"] = ["images"]

@@ -86,23 +86,26 @@ class BitfusionToken(kind.Source[Spec, State]):
         return ()
 
 
+AGAIN = "download the token again, in the vCenter that {0} registered with; or correct servers"
+MOVING = "move the token's file away, apply, so that {0} gets its new address, then download the token again"
+
+
 def _check_servers(token: State, servers: Mapping[str, ResolvedRef]) -> None:
-    """Raises Refusal if all addresses of a server are known, and the token has none of them."""
+    """Raises Refusal if all addresses of a server are known, and the token has none of them. Those that the
+    site gives it count, also while it still has others: else the plan after the change would refuse it.
+    """
     addresses = {_ip(host) for host, _ in token.servers}
     for field, need in servers.items():
         own = [network.ip for network in need.spec.networks.values()] if need.spec else []
         reported = need.state.answers_at() if need.state else ""
-        has = {_ip(each) for each in (*own, reported) if each}
+        has = {_ip(each) for each in own or (reported,) if each}
         if None in addresses or not all(own) or not has or has & addresses:
             continue  # a host name may resolve to anything, and DHCP may still assign an address
         raise Refusal(
             f"the token does not lead to {need.key}",
             field=field,
             why=f"it names {_listed(addresses)}, and {need.key.name} has {_listed(has)}",
-            next=(
-                f"download the token again, in the vCenter that {need.key.name} registered with; or correct "
-                "servers"
-            ),
+            next=MOVING.format(need.key.name) if _ip(reported) in addresses else AGAIN.format(need.key.name),
         )
 
 

@@ -11,7 +11,7 @@ from bfinfra.model.choice import one_of
 from bfinfra.model.errors import FieldError
 from bfinfra.model.refs import Ref
 from bfinfra.model.resource import Part
-from bfinfra.model.units import Limit, Megahertz
+from bfinfra.model.units import Limit, MegahertzLimit
 
 Account = Annotated[str, StringConstraints(pattern=r"^[^@\s]+@[^@\s]+$")]
 Cluster = Annotated[str, Ref("supervisor", optional=True)]
@@ -21,10 +21,10 @@ Policy = Annotated[str, Ref("storage_policy", optional=True)]
 class Limits(Part):
     """The most that everything in the namespace may use together."""
 
-    cpu: Megahertz | None = None
-    """CPU, such as 48GHz."""
+    cpu: MegahertzLimit | None = None
+    """CPU, such as 48GHz; at least 10MHz."""
     memory: Limit | None = None
-    """Memory, such as 384GiB."""
+    """Memory, such as 384GiB; vCenter keeps whole MiB."""
     storage: Limit | None = None
     """Storage of all policies together, such as 2TiB."""
 
