@@ -11,7 +11,7 @@ from pydantic import StringConstraints
 from bfinfra.kinds import cluster_kinds
 from bfinfra.model.context import ResolvedRef
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.errors import RemoteError
+from bfinfra.model.errors import Refusal, RemoteError
 from bfinfra.model.names import DNS_LABEL
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
@@ -24,6 +24,7 @@ WHOLE = cluster_kinds()
 NAMESPACE = "supervisor_namespace"
 """The one namespace of a supervisor that objects can be in."""
 CLUSTERS = (*WHOLE, NAMESPACE)
+NEXT = "wait until it is gone, or take away what holds it; then run this again"
 DnsLabel = Annotated[str, StringConstraints(pattern=f"^{DNS_LABEL}$")]
 T = TypeVar("T")
 
@@ -147,3 +148,8 @@ def real_name(written: str, cluster: str, need: ResolvedRef | None) -> str:
     """
     spec = (need.spec or need.state) if need is not None else None
     return (spec.namespace or written) if spec is not None and spec.cluster == cluster else written
+
+
+def going(what: str, held_by: str) -> Refusal:
+    """The refusal to make a namespace, or something in it, while it is being deleted."""
+    return Refusal(f"{what} is being deleted", why=held_by, next=NEXT, field="namespace")

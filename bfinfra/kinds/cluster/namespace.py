@@ -15,7 +15,7 @@ from bfinfra.kinds.audit import of_field
 from bfinfra.kinds.capabilities import namespace
 from bfinfra.kinds.cluster.base import spaces
 from bfinfra.kinds.cluster.base.kubernetes_objects import Existing, KubernetesObjects
-from bfinfra.kinds.cluster_locator import WHOLE, Answers, Cluster, DnsLabel, is_named
+from bfinfra.kinds.cluster_locator import WHOLE, Answers, Cluster, DnsLabel, going, is_named
 from bfinfra.model import compare, conflict, kind, resource
 from bfinfra.model.compare import Change, Unknown, differences
 from bfinfra.model.conflict import Taken
@@ -272,7 +272,7 @@ class Namespace(KubernetesObjects[Spec, State, list[dict[str, Any]]]):
         waited for.
         """
         return {
-            name: spaces.going(f"the namespace {state.namespace} of {state.cluster}", state.held)
+            name: going(f"the namespace {state.namespace} of {state.cluster}", state.held)
             for name, state in states.items()
             if wanted.get(name) is not None and state.going and (state.held or state.mark is None)
         }

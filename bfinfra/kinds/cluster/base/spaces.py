@@ -7,7 +7,7 @@ from typing import Any
 
 from bfinfra.backends.words import safe
 from bfinfra.kinds.capabilities import spaces_named
-from bfinfra.kinds.cluster_locator import WHOLE, Cluster
+from bfinfra.kinds.cluster_locator import WHOLE, Cluster, going
 from bfinfra.model.errors import Refusal
 from bfinfra.model.order import Specs
 from bfinfra.model.suggest import nearest
@@ -15,7 +15,6 @@ from bfinfra.model.suggest import nearest
 Object = Mapping[str, Any]
 LASTING = ("default", "kube-system", "kube-public", "kube-node-lease")
 """Namespaces that every cluster has, and that it doesn't let go."""
-NEXT = "wait until it is gone, or take away what holds it; then run this again"
 
 
 def needed(wanted: Mapping[str, Any], site: Specs, cluster: Cluster) -> dict[str, tuple[str, ...]]:
@@ -59,11 +58,6 @@ def refusals(
                         or "create it first, or write it as a namespace: of the site",
                     ),
                 )
-
-
-def going(what: str, held_by: str) -> Refusal:
-    """The refusal to make a namespace, or something in it, while it is being deleted."""
-    return Refusal(f"{what} is being deleted", why=held_by, next=NEXT, field="namespace")
 
 
 def held(obj: Object) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bfinfra.backends.vcenter.directory import Found
 from bfinfra.backends.vcenter.namespaces import Catalog, Namespaces
-from bfinfra.kinds.cluster.base import spaces
+from bfinfra.kinds.cluster_locator import going
 from bfinfra.kinds.supervisor.supervisor_namespace.checks import CHECKS
 from bfinfra.kinds.supervisor.supervisor_namespace.decide import OWN, decide, unknown, view
 from bfinfra.kinds.supervisor.supervisor_namespace.spec import Spec
@@ -87,7 +87,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
                 ),
             ),
             refused={
-                name: spaces.going(f"the namespace {name}", "; ".join(state.messages) or "vCenter removes it")
+                name: going(f"the namespace {name}", "; ".join(state.messages) or "vCenter removes it")
                 for name, state in states.items()
                 if wanted.get(name) is not None and state.going
             },
