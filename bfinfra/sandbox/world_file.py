@@ -179,7 +179,15 @@ def _problems(world: World) -> list[str]:
             for sort, name, field, named, there in _named_beside(each)
         ),
     ]
-    problems = [f"{what}: there is no {name}" for what, name, there in named if name not in there]
+    return [
+        *(f"{what}: there is no {name}" for what, name, there in named if name not in there),
+        *_clashes(world),
+    ]
+
+
+def _clashes(world: World) -> list[str]:
+    """What is there twice, or has a value that can't be."""
+    problems, hosts = list[str](), world.hosts
     beside = [host for each in world.beside for found in each.clusters.values() for host in found]
     problems += [
         f"beside: there are two hosts {each}" for each in {*beside} if [*hosts, *beside].count(each) > 1

@@ -60,7 +60,7 @@ def test_a_share_of_what_script_torture_tries(talk: lies.Talk):
         (
             "/tanzukubernetesclusters",
             lambda _: b"[" + b"{}," * (1 << 20) + b"{}]",
-            "is too large; more than 2,000,000 values",
+            "is too large; more than 500,000 values",
         ),
     ],
 )

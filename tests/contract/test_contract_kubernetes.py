@@ -9,7 +9,7 @@ from contract.calls import Account, call, lacks
 from contract.sides import KubernetesSide
 
 from bfinfra.backends.kubernetes import connection
-from bfinfra.backends.kubernetes.errors import NotServed
+from bfinfra.backends.kubernetes.errors import NotServed, Terminating
 from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
 from bfinfra.backends.kubernetes.owned import owned
 from bfinfra.kinds.cluster.network_path.policies import judge
@@ -71,11 +71,13 @@ def test_a_namespace_that_is_not_there(kubernetes: KubernetesSide, account: Acco
 
 
 @call("cluster.create", "cluster.delete", case="into a namespace that is being removed")
-def test_a_namespace_that_goes_is_busy(kubernetes: KubernetesSide, space: str, account: Account) -> None:
+def test_a_namespace_that_goes_takes_nothing_new(
+    kubernetes: KubernetesSide, space: str, account: Account
+) -> None:
     cluster = kubernetes.open()
     cluster.create(config(space, {}, "holder", finalizers=["example.com/held"]))
     cluster.delete("v1", "Namespace", space)
-    with account.refused(Busy):
+    with account.refused(Terminating):
         cluster.create(config(space, {}, "late"))
     cluster.patch("v1", "ConfigMap", "holder", {"metadata": {"finalizers": None}}, space)
 

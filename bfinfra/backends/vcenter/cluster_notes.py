@@ -36,7 +36,7 @@ class ClusterNotes:
         attribute exists. `texts`: the names and paths that the site uses.
         """
 
-        def read(content: Any) -> Sequence[tuple[str, str, tuple[str, str]]]:
+        def read(content: vim.ServiceInstanceContent) -> Sequence[tuple[str, str, tuple[str, str]]]:
             keys = attributes.keys(content, attribute, self.defined)
             rows = (
                 properties.below(content, content.rootFolder, NOTED, properties.whole)

@@ -15,6 +15,10 @@ from bfinfra.sandbox.inventory.vmtypes import vim
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
     from bfinfra.sandbox.inventory.store import Inventory
+    from bfinfra.sandbox.world import Beside, Datastore, Template
+    from bfinfra.sandbox.world_hosts import Host
+
+    Hosts = Mapping[str, Mapping[str, Host]]
 
 GREEN: dict[str, Any] = {"overallStatus": "green", "configStatus": "green"}
 CHILD_TYPES = {
@@ -41,9 +45,7 @@ def build(inventory: Inventory) -> None:
     permissions.furnish(inventory)
 
 
-def fill(
-    inventory: Inventory, datacenter: Managed, given: Any, hosts: Mapping[str, Any], home: str = ""
-) -> None:
+def fill(inventory: Inventory, datacenter: Managed, given: Beside, hosts: Hosts, home: str = "") -> None:
     """Give a datacenter these networks, clusters, datastores and templates. `hosts`: of each cluster, by
     name; `home`: the folder for clusters and templates.
     """
@@ -89,7 +91,7 @@ def below(inventory: Inventory, at: Managed, path: str) -> Managed:
 
 
 def add_template(
-    inventory: Inventory, home: Managed, name: str, template: Any, on: tuple[Managed, Managed]
+    inventory: Inventory, home: Managed, name: str, template: Template, on: tuple[Managed, Managed]
 ) -> Managed:
     """A template in a folder. `on`: its cluster and its datastore."""
     cluster, store = on
@@ -168,7 +170,7 @@ def add_network(inventory: Inventory, datacenter: Managed, name: str) -> Managed
 
 
 def add_cluster(
-    inventory: Inventory, home: Managed, name: str, hosts: Mapping[str, Any], networks: list[Managed]
+    inventory: Inventory, home: Managed, name: str, hosts: Mapping[str, Host], networks: list[Managed]
 ) -> Managed:
     """A cluster in a folder, with its root resource pool, environment browser and hosts."""
     moid = inventory.new_id("domain-c", 8)
@@ -230,7 +232,11 @@ def add_pool(
 
 
 def add_datastore(
-    inventory: Inventory, datacenter: Managed, name: str, datastore: Any, clusters: Mapping[str, Managed]
+    inventory: Inventory,
+    datacenter: Managed,
+    name: str,
+    datastore: Datastore,
+    clusters: Mapping[str, Managed],
 ) -> Managed:
     """A VMFS datastore, mounted by its hosts. `clusters`: those whose hosts it may have."""
     moid, size = inventory.new_id("datastore-", 15), int(datastore.capacity)
@@ -282,7 +288,7 @@ def add_datastore(
     return made
 
 
-def mounting(inventory: Inventory, datastore: Any, clusters: Mapping[str, Managed]) -> list[Managed]:
+def mounting(inventory: Inventory, datastore: Datastore, clusters: Mapping[str, Managed]) -> list[Managed]:
     """The hosts that mount a datastore: those named, those of the clusters named, or all where neither is."""
     hosts = [
         (name, each)

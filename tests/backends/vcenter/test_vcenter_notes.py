@@ -73,8 +73,8 @@ def test_clusters_of_a_run_go_one_after_the_other_so_that_only_the_last_one_is_e
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cluster_notes, "_cluster", lambda _content, moid: moid)
-    monkeypatch.setattr(ClusterNotes, "read", lambda there, _name, everyone: there.look())
-    there = ClusterNotes(SimpleNamespace(write=lambda act: act(None)))
+    monkeypatch.setattr(ClusterNotes, "read", lambda there, _name, *, everyone, texts=(): there.look())
+    there = ClusterNotes(SimpleNamespace(write=lambda act: act(None)), SimpleNamespace())
     assert emptied(monkeypatch, there, there.drop) == [False, True]
 
 
