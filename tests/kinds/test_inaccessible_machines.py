@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 from kinds.lifecycle import EXAMPLES, apply, drift, endings, made, plan
+from pyVim.task import WaitForTask
+from pyVmomi import vim
+from rights.given import administrator, paths
 
 from bfinfra.model.errors import BfinfraError
+from bfinfra.model.refs import Key
 
 MACHINES = {"virtual_machine": "sckubw01", "bitfusion_server": "bf-01"}
 
@@ -43,3 +47,18 @@ def test_destroy_does_not_say_that_it_is_gone(lost, sandbox):
     done = apply(EXAMPLES[lost.partition("/")[0]], sandbox, destroy=True)
     assert endings(done)[lost] != "done"
     assert not made(done)
+
+
+@pytest.mark.parametrize("kind", MACHINES)
+def test_a_machine_that_is_read_is_not_taken_for_one_by_the_path_that_somebody_called_it(kind, sandbox):
+    path, name = EXAMPLES[kind], f"/vmfs/{MACHINES[kind]}.vmx"
+    assert made(apply(path, sandbox))
+    with administrator(sandbox) as si:
+        (stranger,) = (each for each in paths(si).values() if each.name == MACHINES[kind])
+        assert isinstance(stranger, vim.VirtualMachine)
+        nothing = vim.option.OptionValue(key="bfinfra.mark", value="")
+        WaitForTask(stranger.ReconfigVM_Task(vim.vm.ConfigSpec(name=name, extraConfig=[nothing])))
+        before = stranger.config.changeVersion
+        with pytest.raises(BfinfraError, match=f"there is no {kind}/{MACHINES[kind]} yet"):
+            apply(path, sandbox, adopt=frozenset({Key(kind, MACHINES[kind])}))
+        assert stranger.config.changeVersion == before

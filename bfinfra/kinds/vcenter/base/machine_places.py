@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from bfinfra.backends.vcenter.places import Found, Inventory, Lookup, Thing, lookup
 from bfinfra.backends.vcenter.vm import Brief, Disk, Vm, called
+from bfinfra.kinds.vcenter.base.machine_notes import MARK
 from bfinfra.model.records import dataclass
 
 
@@ -82,6 +83,11 @@ def detailed(meant: Mapping[str, Lookup[Thing]], machines: Iterable[Vm]) -> Mapp
         elif each.thing.moid in read:
             found[text] = Found(read[each.thing.moid])
     return found
+
+
+def by_path(machine: Vm) -> bool:
+    """Whether somebody called a VM, which can be read, by the path of a file: it isn't the lost one there."""
+    return called(machine.name) != machine.name and MARK not in machine.extra
 
 
 def unread_of(machines: Iterable[Vm]) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Vm
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.vcenter.base import datastores
 from bfinfra.kinds.vcenter.base.machine_notes import IMPORTING, MARK, MARKS, OF_ALL, SECRETS
-from bfinfra.kinds.vcenter.base.machine_places import detailed, named, places_of, unread_of
+from bfinfra.kinds.vcenter.base.machine_places import by_path, detailed, named, places_of, unread_of
 from bfinfra.kinds.vcenter.base.secret_properties import SecretProperty, digested, revealed
 from bfinfra.kinds.vcenter.virtual_machine.checks import CHECKS
 from bfinfra.kinds.vcenter.virtual_machine.decide import decide
@@ -109,7 +109,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         states: dict[str, State] = {}
         unread = unread_of(machine for machine in machines if machine.moid in mine)
         for machine in machines:
-            if machine.moid in mine and not machine.unread:
+            if machine.moid in mine and not machine.unread and not by_path(machine):
                 state, name = _state(machine), mine[machine.moid]
                 if name not in states or (state.mark is not None and states[name].mark is None):
                     states[name] = state
