@@ -48,9 +48,8 @@ class Options:
     """The options of an apply.
 
     `deadline`: seconds to wait for each resource, and for a server that is away at most; None for its kind's.
-    `stop`: once it is set, no new step
-    starts. `journal` gets each event before the run's own sink, from several threads; if it raises, the step
-    does not run.
+    `stop`: once it is set, no new step starts. `journal` gets each event before the run's own sink, from
+    several threads; if it raises, the step does not run.
     """
 
     parallelism: int = 10

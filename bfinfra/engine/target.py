@@ -10,6 +10,7 @@ from bfinfra.engine.graph import closure
 from bfinfra.engine.observe import Kinds, ObservedState
 from bfinfra.model.compare import UNFINISHED
 from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.kind import Source
 from bfinfra.model.order import Before, Specs
 from bfinfra.model.partial import Partial
 from bfinfra.model.plan import Plan
@@ -81,7 +82,9 @@ def unmarked(found: Plan, observed: ObservedState, kinds: Kinds) -> frozenset[Ke
     return frozenset(
         key
         for key, state in observed.states.items()
-        if state.mark is None and (kinds[key.kind].managed or key not in differ)
+        if state.mark is None
+        and not isinstance(kinds[key.kind], Source)
+        and (kinds[key.kind].managed or key not in differ)
     )
 
 
