@@ -25,7 +25,7 @@ LIVE, REAL, THOROUGH = TO_RUN_THEM
 
 
 class Share(NamedTuple):
-    """Of the thorough tests, those of the files that are the k-th of n."""
+    """Of the thorough tests, every n-th, the k-th of n."""
 
     k: int
     n: int
@@ -38,9 +38,11 @@ class Share(NamedTuple):
             raise ValueError(text)
         return cls(k, n)
 
-    def has(self, path: Path) -> bool:
-        """By the file's name in the repository: the same on every machine, and as random as a hash."""
-        return zlib.crc32(path.relative_to(HERE).as_posix().encode()) % self.n == self.k - 1
+    def has(self, test: str) -> bool:
+        """By the test's name with its file and parameters: the same on every machine, and as random as a hash. Not by
+        the file: one with a hundred long tests would be a share of hours.
+        """
+        return zlib.crc32(test.encode()) % self.n == self.k - 1
 
 
 ALL = Share(1, 1)
@@ -60,7 +62,7 @@ def pytest_addoption(parser: Any) -> None:
     parser.addoption(
         "--share",
         metavar="K/N",
-        help="of the tests marked thorough, run those of every N-th file, the K-th of N; with --peers too",
+        help="of the tests marked thorough, run every N-th, the K-th of N; with --peers too",
     )
 
 
@@ -81,7 +83,7 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
             item.add_marker(pytest.mark.peers)
     live, peers = "live" in config.getoption("--backend"), config.getoption("--peers")
     share = _share(config)
-    if share is not ALL and not config.getoption("lf"):  # which collects a part of a file
+    if share is not ALL and not config.getoption("lf", False):  # which collects a part of a file
         _no_parameter_is_misspelt(items)
     out: dict[Any, str] = {}
     for item in items:
@@ -90,7 +92,7 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
                 out[item] = LIVE
         elif not peers and item.get_closest_marker("peers"):
             out[item] = REAL
-        elif _is_thorough(item) and not (share and share.has(item.path)):
+        elif _is_thorough(item) and not (share and share.has(item.nodeid)):
             out[item] = THOROUGH
     items[:] = [item for item in items if item not in out]
     config.stash[COUNTS] = {why: list(out.values()).count(why) for why in TO_RUN_THEM}

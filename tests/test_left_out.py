@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from left_out import HERE, Share
+from left_out import Share
 
 ROOT = Path(__file__).parents[1]
 KIND = "test_every_kind.py::test_killed_amid_each_way_it_is_finished_by_the_next_run"
@@ -47,16 +47,17 @@ def test_they_run_if_asked_for(words: tuple[str, ...]) -> None:
 
 
 @pytest.mark.thorough
-def test_each_file_is_in_one_share() -> None:
-    listed = [f"{KIND}[port_group]" in collected("--share", f"{k}/2", "-m", "thorough") for k in (1, 2)]
-    assert sorted(listed) == [False, True]
+def test_each_test_of_a_file_is_in_one_share() -> None:
+    listed = [collected("--share", f"{k}/2", "-m", "thorough") for k in (1, 2)]
+    for kind in ("port_group", "datastore", "gpu_host", "vm_folder"):
+        assert sorted(f"{KIND}[{kind}]" in each for each in listed) == [False, True]
 
 
-def test_the_shares_of_files_are_much_alike_and_none_is_in_two() -> None:
-    files = [*HERE.rglob("test_*.py")]
-    shares = [{each for each in files if Share(k, 6).has(each)} for k in range(1, 7)]
-    assert sum(map(len, shares)) == len(files) == len(set.union(*shares))
-    assert min(map(len, shares)) > len(files) / 12
+def test_the_shares_of_a_file_are_much_alike_and_no_test_is_in_two() -> None:
+    tests = [f"tests/peers/test_hostile_values.py::test_a_role[{n}-main]" for n in range(100)]
+    shares = [{each for each in tests if Share(k, 6).has(each)} for k in range(1, 7)]
+    assert sum(map(len, shares)) == len(tests) == len(set.union(*shares))
+    assert min(map(len, shares)) > len(tests) / 12
 
 
 @pytest.mark.parametrize("text", ["0/6", "7/6", "2", "a/b", "1/2/3"])
