@@ -110,6 +110,12 @@ class Mark:
         return match["address"] if match else None
 
     @classmethod
+    def owner_in(cls, text: str | None) -> Mark | None:
+        """The mark in `text` without what was applied, which isn't unpacked; None without a mark."""
+        match = LINE.search(text) if isinstance(text, str) else None
+        return cls(match["site"], match["address"], id=match["id"] or "") if match else None
+
+    @classmethod
     def own(cls, text: str | None, address: str) -> Mark | None:
         """The mark in an object's description if it has this address, of any site; None if the text was
         copied from another object.

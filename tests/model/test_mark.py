@@ -59,6 +59,13 @@ def test_a_mark_counts_only_on_the_object_that_it_was_written_for():
     assert Mark.site_in(committed.on("uuid-1").encode(), "uuid-2") is None
 
 
+def test_the_owner_is_read_without_what_was_applied():
+    committed = MARK.committed({"a": 1}).on("uuid-1")
+    assert Mark.owner_in(f"words above\n{committed.encode()}") == MARK.on("uuid-1")
+    assert Mark.owner_in(f"{MARK.encode()} applied=no-zlib") == MARK
+    assert Mark.owner_in("words") is Mark.owner_in(None) is None
+
+
 def test_a_mark_gives_a_name_only_to_its_own_site_and_kind():
     assert MARK.name_of("poc", "supervisor_namespace") == "cnasg"
     assert MARK.name_of("another", "supervisor_namespace") is None

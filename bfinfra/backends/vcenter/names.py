@@ -12,7 +12,8 @@ ESCAPED = re.compile("|".join(ESCAPES), re.IGNORECASE)
 
 def written(kept: object) -> str:
     """The name that people write, of one that vCenter keeps; "" for None."""
-    return ESCAPED.sub(lambda found: ESCAPES[found[0].lower()], str(kept or ""))
+    name = str(kept or "")
+    return ESCAPED.sub(lambda found: ESCAPES[found[0].lower()], name) if "%" in name else name
 
 
 def sent(name: str) -> str:

@@ -273,7 +273,7 @@ class BitfusionVM(kind.Kind[Spec, State]):
         return {**named(texts, briefs, inventory), **own}
 
     def _noted(self, brief: Brief) -> str | None:
-        mark = Mark.decode(brief.also[-1])
+        mark = Mark.owner_in(brief.also[-1])
         return mark.name_of(self._site, NAME) if mark is not None else None
 
     def _with_before(self, machine: Vm) -> Vm:

@@ -254,7 +254,7 @@ def _is_on(group: PortGroup, spec: Spec, found: Networks) -> bool:
 def _rank(group: PortGroup, switches: Mapping[str, Switch], found: Networks) -> tuple[bool, bool]:
     """Of two port groups of one name the later one counts: a marked one, first in the site's datacenter."""
     on = switches.get(group.switch)
-    return Mark.decode(group.description) is not None, on is not None and found.is_here(on)
+    return Mark.owner_in(group.description) is not None, on is not None and found.is_here(on)
 
 
 def _ports(spec: Spec, state: State) -> int:

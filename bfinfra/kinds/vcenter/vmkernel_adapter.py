@@ -220,7 +220,7 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
         on: dict[str, dict[str, None]] = {}
         for host, found in hosts.items():
             for attribute, text in found.notes.items():
-                mark = Mark.decode(text)
+                mark = Mark.owner_in(text)
                 name = mark.name_of(self._site, "vmkernel_adapter") if mark else None
                 if name and (include_unlisted or name in wanted):
                     groups[name] = attribute.removeprefix(PREFIX)

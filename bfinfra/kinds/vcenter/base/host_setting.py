@@ -214,7 +214,7 @@ class Settings(kind.Kind[S, T]):
         places: dict[str, dict[Place, None]] = {}
         for host, found in hosts.items():
             for attribute, text in found.notes.items():
-                mark = Mark.decode(text)
+                mark = Mark.owner_in(text)
                 name = mark.name_of(self._site, self.name) if mark else None
                 if name and (include_unlisted or name in wanted):
                     places.setdefault(name, {})[host, attribute.removeprefix(self.prefix)] = None

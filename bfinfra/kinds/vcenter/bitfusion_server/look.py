@@ -310,7 +310,8 @@ def _ours(
     for brief in briefs:
         address = Mark.address_in(brief.mark)
         name = _server(address)
-        spec, called = wanted.get(brief.called), brief.called
+        called = brief.called
+        spec = wanted.get(called)
         in_the_way = address is None and (
             _is_home(spec, brief.folder, inventory) or (spec and called != brief.name)
         )

@@ -106,7 +106,7 @@ class DistributedSwitch(kind.Kind[Spec, State]):
         states = {}
         # of two switches of one name the later one counts: a marked one, first in the site's datacenter
         for switch in sorted(
-            found.switches, key=lambda each: (bool(Mark.decode(each.description)), found.is_here(each))
+            found.switches, key=lambda each: (bool(Mark.owner_in(each.description)), found.is_here(each))
         ):
             mark = Mark.decode(switch.description)
             own = mark is not None and mark.name_of(self._site, "distributed_switch") == switch.name

@@ -125,7 +125,7 @@ class GpuHost(kind.Kind[Spec, State]):
         """The hosts that the site wants or that have its note. Remembers the ids of all hosts."""
         notes, _, machines = self._cache.read(NOTES, NAME, lambda: self._vcenter.hosts.survey(ATTRIBUTE))
         names = {
-            n for n, (_, mark) in notes.items() if (include_unlisted or n in wanted) and Mark.decode(mark)
+            n for n, (_, mark) in notes.items() if (include_unlisted or n in wanted) and Mark.owner_in(mark)
         }
         names |= {n for n, spec in wanted.items() if spec is not None and n in notes}
         ids = [notes[name][0] for name in sorted(names)]

@@ -190,7 +190,7 @@ def _forget(
     spec: Spec | None, leaving: Sequence[HostValue], state: State, context: PlanContext
 ) -> Iterator[Step]:
     for each in state.depots if spec is None else ():
-        mark = Mark.decode(each.description)
+        mark = Mark.owner_in(each.description)
         if mark is not None and mark.owner == context.mark.owner:
             yield Drop(url=each.location, identity=each.id)
     for cluster in dict.fromkeys(each.host for each in leaving):

@@ -202,7 +202,7 @@ class StoragePolicy(kind.Kind[Spec, State]):
         return self._tagging.read(lambda name, description: name in names or self._ours(description))
 
     def _ours(self, description: str) -> bool:
-        mark = Mark.decode(description)
+        mark = Mark.owner_in(description)
         return mark is not None and mark.name_of(self._site, NAME) is not None
 
     def _own(self, home: Category) -> Iterable[Own]:
@@ -257,7 +257,7 @@ def _users(own: Own, name: str, policies: Iterable[Policy]) -> tuple[str, ...]:
 
 def _of(description: str) -> str:
     """The name of the policy in a mark, or ""."""
-    mark = Mark.decode(description)
+    mark = Mark.owner_in(description)
     return mark.name if mark is not None else ""
 
 

@@ -330,10 +330,11 @@ class VirtualMachine(kind.Kind[Spec, State]):
         """The resource of a VM: by this site's mark, or by name and folder for another VM. `homes`: desired
         machine → id of its folder.
         """
-        mark = Mark.decode(brief.mark)
+        mark = Mark.owner_in(brief.mark)
         if mark is not None and (name := mark.name_of(self._site.name, NAME)):
             return name
-        home, called = homes.get(brief.called), brief.called
+        called = brief.called
+        home = homes.get(called)
         return called if home and brief.folder and (brief.folder == home or called != brief.name) else ""
 
 
