@@ -134,6 +134,14 @@ class Ova:
         """Bytes of the whole file."""
         return self.source.size
 
+    @property
+    def least(self) -> int:
+        """Bytes that its disks take on a datastore at least: what is populated, where the descriptor says so;
+        else their files, which are compressed.
+        """
+        disks = {disk.href: disk.populated for disk in self.disks}
+        return sum(max(size, disks.get(name, 0)) for name, size in self.files.items())
+
     def open(self, href: str) -> BinaryIO:
         """A stream of one file, for one thread. Raises Refusal if the OVA was changed since it was read."""
         member = self.members[href]

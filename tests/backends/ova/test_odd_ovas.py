@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from odd_ovas import FIRST, ODD, Odd, Parts
+from odd_ovas import FIRST, ODD, SECOND, Odd, Parts, put
 from pyVmomi import vim
 
 from bfinfra.backends.ova import check, inspect, read, units, verify
@@ -33,6 +33,14 @@ def test_each_is_taken_whole_or_refused_with_a_reason(odd: Odd, tmp_path: Path) 
     assert problem.what.startswith("odd.ova: ")
     assert odd.refused in str(raised.value)
     assert problem.next, "what to do is missing"
+
+
+def test_its_disks_take_what_is_populated_or_the_files_where_that_is_more(tmp_path: Path) -> None:
+    path = Odd("populated", put('ovf:populatedSize="', f'ovf:populatedSize="{20 << 30}" more="')).write(
+        tmp_path
+    )
+    found = read(path)
+    assert found.least == (20 << 30) + found.files[SECOND]
 
 
 def test_a_refusal_of_an_element_names_its_line(tmp_path: Path) -> None:

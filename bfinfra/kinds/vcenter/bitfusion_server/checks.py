@@ -81,11 +81,11 @@ def space(context: CheckContext) -> Iterator[Finding]:
 
 
 def _size(context: CheckContext, of: Ova) -> int:
-    """The size of a server's disks as the OVA carries them, in bytes; 0 if the OVA can't be read, which
+    """The bytes that a server's disks take at least; 0 if the OVA can't be read, which
     `packages` reports.
     """
     found = context.once(appliances).look(of)
-    return 0 if isinstance(found, Problem) else sum(found.files.values())
+    return 0 if isinstance(found, Problem) else found.least
 
 
 CHECKS = {"local.packages": packages, "servers.connections": uploads, "vcenter.space": space}

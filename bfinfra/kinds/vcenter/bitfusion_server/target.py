@@ -32,7 +32,7 @@ from bfinfra.model.gpus import GIB
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
 from bfinfra.model.suggest import nearest
-from bfinfra.model.units import bytes_text
+from bfinfra.model.units import bytes_short, bytes_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +111,7 @@ def resolve(name: str, spec: Spec, state: State | None, context: PlanContext, *,
     if not anew and name in facts.noted:
         adapters = _as_they_are(adapters, state)
     devices, card_memory = gpus.assign(name, spec, state, context)
-    datastore = _datastore(spec, state, detail, facts.inventory, sum(ova.files.values()))
+    datastore = _datastore(spec, state, detail, facts.inventory, ova.least)
     return Target(
         ova=spec.ova,
         release=release(ova) if ova.descriptor else _release(state),
@@ -240,7 +240,7 @@ def _datastore(
         raise Refusal(
             f"{found.name} has too little room",
             field="datastore",
-            why=f"{found.free} bytes are free, the OVA takes {size}",
+            why=f"{bytes_short(found.free)} are free, the OVA takes at least {bytes_short(size)}",
             next="free some space, or choose another",
         )
     return found
