@@ -15,6 +15,7 @@ from forgotten import forget
 from kinds import untidy
 from kinds.by_hand import of_kind
 from kinds.lifecycle import EXAMPLES, SPECS, apply, difference, drift, endings, made, plan, run_context, world
+from kinds.whole_life import survives
 from pyVim.task import WaitForTask
 from pyVmomi import vim
 from rights.given import administrator
@@ -117,6 +118,13 @@ def test_a_life_among_twins_touches_none_of_them(
     untidy.fill(crowded.running, untidy.Names.of(example))
     others, before = untidy.Others(crowded.running, tidy), world(crowded.running)
     assert len(others.objects) > MANY
+
+    def anew() -> None:
+        crowded.running.reset()
+        untidy.fill(crowded.running, untidy.Names.of(example))
+
+    survives(site, crowded.running, tmp_path / "state", anew)
+    others.are_in(crowded.running)
 
     lives(site, crowded.running, others)
     assert (now := world(crowded.running)) == before, difference(now, before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -59,14 +60,16 @@ def lives(path: Path, sandbox: Running) -> None:
         assert step.title() and "{" not in step.title(), key
 
 
-def survives(path: Path, sandbox: Running, state: Path) -> None:
-    """Killed amid its creation and amid its removal, it is finished by the next run."""
-    before = world(sandbox)
+def survives(path: Path, sandbox: Running, state: Path, anew: Callable[[], object] | None = None) -> None:
+    """Killed amid its creation and amid its removal, it is finished by the next run. `anew`: makes the world as
+    it was before; without, the sandbox is reset.
+    """
+    before, written = world(sandbox), sandbox.tally()["written"]
     assert made(apply(path, sandbox))
-    whole, made_by = world(sandbox), sandbox.tally()["written"]
+    whole, made_by = world(sandbox), sandbox.tally()["written"] - written
     assert made(apply(path, sandbox, destroy=True))
-    gone_by = sandbox.tally()["written"] - made_by
-    sandbox.reset()
+    gone_by = sandbox.tally()["written"] - written - made_by
+    (anew or sandbox.reset)()
     _killed(path, sandbox, made_by, state)
     finished = apply(path, sandbox)
     assert made(finished), endings(finished)
