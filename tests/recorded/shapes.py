@@ -12,6 +12,7 @@ from lxml import etree
 PLAIN = (
     "ArrayOf",
     "Description",
+    "HostDnsConfig",
     "OptionValue",
 )  # types that some say and others leave out, as no other is possible there
 Tree = Mapping[str, Sequence[Any]]

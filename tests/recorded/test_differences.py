@@ -32,6 +32,20 @@ from bfinfra.sandbox.kubernetes.tanzu_shapes import TANZU_CLUSTER, Progress
 
 SOURCE = "the sandbox's answers, by shape"
 KNOWN = Path(__file__).with_name("differences.txt")
+ABSENT = Path(__file__).with_name("absent.txt")
+WHOLE = (
+    vim.ClusterComputeResource,
+    vim.Datacenter,
+    vim.Datastore,
+    vim.DistributedVirtualSwitch,
+    vim.dvs.DistributedVirtualPortgroup,
+    vim.Folder,
+    vim.HostSystem,
+    vim.Network,
+    vim.ResourcePool,
+    vim.VirtualMachine,
+)
+"""The types of which every property is looked for."""
 ASKED: dict[Any, tuple[str, ...]] = {
     vim.VirtualMachine: ("config", "runtime", "disabledMethod", "customValue"),
     vim.HostSystem: (
@@ -118,6 +132,35 @@ def of_vcenter(content: Any, real: dict[str, list[Any]]) -> Iterator[str]:
         yield from differences(
             [values(each, paths) for each in there], [values(each, paths) for each in ours], name
         )
+
+
+def told(thing: Any) -> set[str]:
+    """The properties that an object has, and their first fields: `config`, `config.network`."""
+    found = set()
+    for each in thing.iterfind("{*}propSet"):
+        name, value = each.findtext("{*}name"), each.find("{*}val")
+        found.add(name)
+        listed = value is None or any("ArrayOf" in kind for kind in map(str, value.attrib.values()))
+        if not listed:
+            found |= {f"{name}.{etree.QName(inner).localname}" for inner in value}
+    return found
+
+
+def absent(content: Any, real: dict[str, list[Any]]) -> Iterator[str]:
+    """The properties that all real objects of a type have, and none of the sandbox's."""
+    for kind in WHOLE:
+        name = kind.__name__.rpartition(".")[2]
+        there = set.intersection(*map(told, real.get(name) or real[f"Vmware{name}"]))
+        known = [path for path in there if "." not in path and hasattr(kind, path)]
+        here = set().union(*map(told, asked(content, kind, sorted(known))))
+        missing = there - here
+        yield from (f"{name}.{path}" for path in missing if path.partition(".")[0] not in missing - {path})
+    (service,) = real["ServiceInstance"]
+    yield from (
+        f"ServiceInstance.{path}"
+        for path in told(service)
+        if path.startswith("content.") and getattr(content, path.partition(".")[2]) is None
+    )
 
 
 def of_config_target(content: Any) -> Iterator[str]:
@@ -297,6 +340,21 @@ def test_the_sandbox_differs_in_nothing_but_what_is_listed(
     held(f"{SOURCE} ({len(known)} known differences)", wrong, max(len(found | known), 1))
 
 
-def test_the_list_is_in_order_and_says_each_line_once() -> None:
-    lines = [line for line in KNOWN.read_text().splitlines() if not line.startswith("#")]
+def test_the_sandbox_has_every_property_of_a_real_object_but_those_that_are_listed(
+    filled: Any, real: dict[str, list[Any]], held: Held
+) -> None:
+    """A new line: give the sandbox the property. A line that is not so any more: take it out of absent.txt."""
+    found = {*absent(filled, real)}
+    known = {line for line in ABSENT.read_text().splitlines() if not line.startswith("#")}
+    wrong = [f"new: {line}" for line in sorted(found - known)] + [
+        f"mended, take it out: {line}" for line in sorted(known - found)
+    ]
+    held(
+        f"properties of real objects ({len(known)} that the sandbox lacks)", wrong, max(len(found | known), 1)
+    )
+
+
+@pytest.mark.parametrize("file", [KNOWN, ABSENT], ids=lambda file: file.name)
+def test_the_list_is_in_order_and_says_each_line_once(file: Path) -> None:
+    lines = [line for line in file.read_text().splitlines() if not line.startswith("#")]
     assert lines == sorted(set(lines))

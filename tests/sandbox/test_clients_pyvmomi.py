@@ -103,6 +103,21 @@ def test_every_property_of_every_object_can_be_read_one_by_one(si: Any) -> None:
     assert read > 300
 
 
+def test_a_hosts_systems_tell_of_its_time_services_and_volumes(si: Any) -> None:
+    host = all_of(si, vim.HostSystem)[0]
+    systems = host.configManager
+    volumes = [each.volume.name for each in systems.storageSystem.fileSystemVolumeInfo.mountInfo]
+    assert volumes == [store.name for store in host.datastore] != []
+    assert [each.key for each in systems.serviceSystem.serviceInfo.service] == ["ntpd"]
+    assert systems.dateTimeSystem.dateTimeInfo.timeZone.key == "UTC"
+    assert systems.networkSystem.networkInfo.dnsConfig.hostName == host.name.partition(".")[0]
+
+
+def test_a_manager_of_which_the_sandbox_has_no_method_is_there_and_says_so(si: Any) -> None:
+    with pytest.raises(vmodl.fault.MethodNotFound, match="does not implement PerformanceManager"):
+        si.content.perfManager.QueryPerfCounter([1])
+
+
 def test_a_collector_reads_whole_machines(si: Any) -> None:
     found = server(si)
     filters = [

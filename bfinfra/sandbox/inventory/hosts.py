@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.sandbox.inventory.vmtypes import vim
+from bfinfra.sandbox.inventory.vmtypes import field, vim
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
@@ -75,7 +75,7 @@ def add_host(
             service=vim.host.ServiceInfo(service=[ntpd(host.ntp)]),
             graphicsConfig=graphics_config(host),
             graphicsInfo=graphics_info(host),
-            network=host_network(),
+            network=host_network(name),
             firewall=vim.host.FirewallInfo(
                 defaultPolicy=vim.host.FirewallInfo.DefaultPolicy(incomingBlocked=True, outgoingBlocked=True),
                 ruleset=rulesets(),
@@ -119,8 +119,13 @@ def graphics_info(host: Any) -> list[Any]:
 
 
 def managers(inventory: Inventory, moid: str, host: Any) -> Any:
-    """The managers of a host: each sets one side of it."""
+    """The managers of a host: each sets, or tells of, one side of it."""
+    telling = {
+        name: inventory.add(field(vim.host.ConfigManager, name).type, f"{name}-{moid}", {"host": moid}).ref
+        for name in ("dateTimeSystem", "serviceSystem", "storageSystem")
+    }
     return vim.host.ConfigManager(
+        **telling,
         pciPassthruSystem=inventory.add(
             vim.host.PciPassthruSystem,
             f"pciPassthruSystem-{moid}",
@@ -185,7 +190,7 @@ def ntpd(servers: tuple[str, ...]) -> Any:
     )
 
 
-def host_network() -> Any:
+def host_network(name: str) -> Any:
     """Four NICs, and the management adapter."""
     link = vim.host.PhysicalNic.LinkSpeedDuplex(speedMb=100000, duplex=True)
     nics = [
@@ -229,6 +234,13 @@ def host_network() -> Any:
     return vim.host.NetworkInfo(
         pnic=nics,
         vnic=[management],
+        dnsConfig=vim.host.DnsConfig(
+            dhcp=False,
+            hostName=name.partition(".")[0],
+            domainName=name.partition(".")[2],
+            address=["192.0.2.53"],
+            searchDomain=[name.partition(".")[2]],
+        ),
         vswitch=[],
         portgroup=[],
         ipV6Enabled=True,

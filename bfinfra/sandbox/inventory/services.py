@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.sandbox.inventory.vmtypes import vim, vmodl
+from bfinfra.sandbox.inventory.vmtypes import field, vim, vmodl
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
@@ -25,11 +25,51 @@ MANAGERS = {
     "virtualDiskManager": (vim.VirtualDiskManager, "virtualDiskManager"),
 }
 
+WITHOUT_METHODS = {
+    "alarmManager": "AlarmManager",
+    "certificateManager": "certificateManager",
+    "clusterProfileManager": "ClusterProfileManager",
+    "complianceManager": "MoComplianceManager",
+    "cryptoManager": "CryptoManager",
+    "customizationSpecManager": "CustomizationSpecManager",
+    "datastoreNamespaceManager": "DatastoreNamespaceManager",
+    "diagnosticManager": "DiagMgr",
+    "dvSwitchManager": "DVSManager",
+    "extensionManager": "ExtensionManager",
+    "failoverClusterConfigurator": "FailoverClusterConfigurator",
+    "failoverClusterManager": "FailoverClusterManager",
+    "guestCustomizationManager": "GuestCustomizationManager",
+    "guestOperationsManager": "guestOperationsManager",
+    "healthUpdateManager": "HealthUpdateManager",
+    "hostProfileManager": "HostProfileManager",
+    "hostSpecManager": "HostSpecificationManager",
+    "ioFilterManager": "IoFilterManager",
+    "ipPoolManager": "IpPoolManager",
+    "licenseManager": "LicenseManager",
+    "localizationManager": "LocalizationManager",
+    "overheadMemoryManager": "OverheadMemoryManager",
+    "perfManager": "PerfMgr",
+    "scheduledTaskManager": "ScheduledTaskManager",
+    "serviceManager": "ServiceMgr",
+    "siteInfoManager": "SiteInfoManager",
+    "snmpSystem": "SnmpSystem",
+    "storageQueryManager": "StorageQueryManager",
+    "storageResourceManager": "StorageResourceManager",
+    "tenantManager": "TenantManager",
+    "vStorageObjectManager": "VStorageObjectManager",
+    "vmCompatibilityChecker": "CompatChecker",
+    "vmProvisioningChecker": "ProvChecker",
+}
+"""Those that every vCenter has, with their ids. The sandbox has none of their methods; clients find them."""
+
 
 def add_services(inventory: Inventory, root: Managed) -> None:
     """One object a manager, with the ids that vCenter uses."""
     collector = inventory.add(vmodl.query.PropertyCollector, "propertyCollector", filter=[])
-    managers = {name: inventory.add(kind, moid).ref for name, (kind, moid) in MANAGERS.items()}
+    silent = {
+        name: (field(vim.ServiceInstanceContent, name).type, moid) for name, moid in WITHOUT_METHODS.items()
+    }
+    managers = {name: inventory.add(kind, moid).ref for name, (kind, moid) in {**MANAGERS, **silent}.items()}
     content = vim.ServiceInstanceContent(
         rootFolder=root.ref, propertyCollector=collector.ref, about=about(inventory.world.vcenter), **managers
     )
