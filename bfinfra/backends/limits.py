@@ -16,6 +16,7 @@ import httpx2
 
 from bfinfra.backends.archives.bounds import BadArchive
 from bfinfra.backends.archives.packed import unpacked
+from bfinfra.model import waits
 from bfinfra.model.records import dataclass
 
 MIB = 1 << 20
@@ -159,10 +160,14 @@ class Until(float):
 
     @classmethod
     def within(cls, request: httpx2.Request, limit: Limit) -> dict[str, object]:
-        """The request's extensions with both limits in its read time-out."""
-        timeouts = request.extensions.get("timeout") or {}
-        made = cls(min(timeouts.get("read") or limit.seconds, limit.seconds))
-        made.whole = limit.seconds
+        """The request's extensions with both limits in its read time-out. None is much longer than the step
+        has.
+        """
+        given = request.extensions.get("timeout") or {}
+        timeouts = {name: seconds and waits.capped(seconds) for name, seconds in given.items()}
+        whole = waits.capped(limit.seconds)
+        made = cls(min(timeouts.get("read") or whole, whole))
+        made.whole = whole
         return {**request.extensions, "timeout": {**timeouts, "read": made}}
 
 

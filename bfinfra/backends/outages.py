@@ -16,6 +16,7 @@ from http import HTTPStatus
 
 import httpx2
 
+from bfinfra.model import waits
 from bfinfra.model.errors import Busy, RemoteError, Unanswered, Unreachable
 from bfinfra.model.pauses import pause
 from bfinfra.model.records import dataclass
@@ -127,7 +128,8 @@ class Outages:
                 return None
             now = time.monotonic()
             wait = max(0.0, outage.due - now)
-            if self._spent(outage, now) and (wait or outage.asked is not None):
+            spent = self._spent(outage, now) and (wait or outage.asked is not None)
+            if spent or wait > waits.left():
                 raise self._known(outage)
             if not request.writing:
                 outage.asked = now + wait
@@ -151,11 +153,11 @@ class Outages:
         """
         failures = outage.failures
         while outage.asked is not None and time.monotonic() - outage.asked < OTHERS_WAIT:
-            self._changed.wait(OTHERS_WAIT)
+            self._changed.wait(min(OTHERS_WAIT, waits.left()))
             self.check()
             if self._of(request) is None:
                 return False
-            if outage.failures > failures:
+            if outage.failures > failures or not waits.left():
                 raise self._known(outage)
         return True
 

@@ -217,7 +217,8 @@ def execution(parser: Parser, about: str = SITES) -> Parser:
         "--deadline",
         type=seconds,
         metavar="TIME",
-        help="how long to wait for each resource, such as 30m; default: its kind's",
+        help="how long each step of a resource, and the wait after it, may take, such as 30m; "
+        "default: the limits of its kind and of each task",
     )
     parser.add_argument(
         "--html", metavar="FILE", help="also write what was done as one self-contained HTML page"

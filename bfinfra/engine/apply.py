@@ -24,7 +24,7 @@ from bfinfra.engine.readiness_wait import ReadinessWait, Verdict
 from bfinfra.engine.recheck import moved
 from bfinfra.engine.reconciler import Halted, Reconciler
 from bfinfra.engine.retry import RetryPolicy
-from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.errors import BfinfraError, Problem, StillRunning
 from bfinfra.model.events import Ended, Ending, Event, Sink, Started
 from bfinfra.model.outcome import OutOfService
 from bfinfra.model.plan import Action, Item, Plan
@@ -47,7 +47,8 @@ WENT = {
 class Options:
     """The options of an apply.
 
-    `deadline`: seconds to wait for each resource, and for a server that is away at most; None for its kind's.
+    `deadline`: seconds that each step of a resource and the wait after it may take, and to wait for a server
+    that is away at most; None for the kind's own.
     `stop`: once it is set, no new step starts. `journal` gets each event before the run's own sink, from
     several threads; if it raises, the step does not run.
     """
@@ -81,7 +82,8 @@ class Apply:
         self._over: SimpleQueue[Future[Any]] = SimpleQueue()
         """Futures that ended and are not handled yet, so that the loop need not ask every running future."""
         most = float("inf") if options.deadline is None else options.deadline
-        retry = replace(options.retry, halt=options.stop, lasts=min(options.retry.lasts, most))
+        lasts = min(options.retry.lasts, most)
+        retry = replace(options.retry, halt=options.stop, lasts=lasts, deadline=options.deadline)
         self._desired, self._observed, self._kinds, self._retry = desired, observed, kinds, retry
         self._reconciler = Reconciler(desired, observed, kinds, retry, self._tell)
         self._readiness = ReadinessWait(desired, observed, kinds, self._reconciler, retry, options.deadline)
@@ -210,7 +212,8 @@ class Apply:
         except Halted:
             self._end(item, stopped(item))
         except BfinfraError as error:
-            self._end(item, Verdict(Ending.FAILED, problem=located(error.problems[0], item.key)))
+            ending = Ending.WAITING if isinstance(error, StillRunning) else Ending.FAILED
+            self._end(item, Verdict(ending, problem=located(error.problems[0], item.key)))
 
     def _polled(self, kind: str, answers: dict[Key, Any], pool: ThreadPoolExecutor) -> None:
         verdicts, events = self._readiness.judge(kind, answers)

@@ -53,7 +53,8 @@ class Reconciler:
 
     def take(self, item: Item) -> bool:
         """Run steps. True: nothing is left to do. False: wait until it is ready, then call again. Raises
-        BfinfraError where a step failed, Halted where the run was stopped.
+        BfinfraError where a step failed, StillRunning where it takes too long, Halted where the run was
+        stopped.
         """
         while True:
             step = self._retry.look(lambda: self._once(item), lambda _: None)

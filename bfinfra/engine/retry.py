@@ -10,6 +10,7 @@ from dataclasses import field
 from threading import Event as Flag
 from typing import TYPE_CHECKING, TypeVar
 
+from bfinfra.model import waits
 from bfinfra.model.errors import Busy, Conflict, Exists, Expired, RemoteError, Unanswered, Unreachable
 from bfinfra.model.records import dataclass
 
@@ -34,7 +35,8 @@ class RetryPolicy:
 
     An outage is retried for at least `lasts` seconds and `attempts` times; a server that has not answered in
     this run for `first` seconds, if set; any other error `attempts` times. `sleep` takes seconds. Once `halt`
-    is set, nothing is retried.
+    is set or the time of the step is over, nothing is retried. `deadline`: seconds for one `look` with all
+    that it waits for; None for what each wait has.
     """
 
     attempts: int = 6
@@ -44,6 +46,7 @@ class RetryPolicy:
     first: float | None = None
     sleep: Callable[[float], None] = time.sleep
     halt: Flag = field(default_factory=Flag)
+    deadline: float | None = None
 
     def read(self, what: Callable[[], A]) -> A:
         """The result of `what`, retried; raises the last error."""
@@ -57,10 +60,12 @@ class RetryPolicy:
             if isinstance(error, RemoteError):
                 again(error)
 
-        return self._tried(what, LOOK, tell)
+        with waits.within(self.deadline):
+            return self._tried(what, LOOK, tell)
 
     def rest(self, seconds: float) -> None:
-        """Pause, until `halt` is set at the latest."""
+        """Pause, until `halt` is set or the time of the step is over at the latest."""
+        seconds = min(seconds, waits.left())
         if self.sleep is time.sleep:
             self.halt.wait(seconds)
         else:
@@ -114,10 +119,14 @@ class RetryPolicy:
             return jitter(state) if asked is None else min(asked, LONGEST_PAUSE)
 
         def enough(state: RetryCallState) -> bool:
-            return self.halt.is_set() or self._enough(
-                state.outcome.exception() if state.outcome else None,
-                state.attempt_number,
-                time.monotonic() - began,
+            return (
+                self.halt.is_set()
+                or not waits.left()
+                or self._enough(
+                    state.outcome.exception() if state.outcome else None,
+                    state.attempt_number,
+                    time.monotonic() - began,
+                )
             )
 
         return tenacity.Retrying(

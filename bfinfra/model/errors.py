@@ -13,6 +13,7 @@ BfinfraError
     ├── Unreachable   nothing was sent                                       try again
     ├── Busy          come back later (503, 429, task in progress)           try again, honour retry_after
     ├── Unanswered    it may have acted, the answer is lost                  look, then decide
+    ├── StillRunning  it takes longer than it was given                      the run ends as still waiting
     ├── Expired       the session or token ended                             log in again
     ├── Untrusted     the certificate is not the trusted one                 final
     ├── Denied        the account is not let in                              final
@@ -174,6 +175,12 @@ class Unanswered(RemoteError):
     """The request was sent and no complete answer came back: the server may have acted."""
 
     remedy = "run this again: it reads what was done, and continues from there"
+
+
+class StillRunning(RemoteError):
+    """It takes longer than it was given (model/waits.py). Nothing broke, and nothing is tried again."""
+
+    remedy = "look at what holds it up, then run this again: it goes on from there"
 
 
 class Expired(RemoteError):

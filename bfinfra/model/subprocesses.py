@@ -11,12 +11,12 @@ import selectors
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
 from bfinfra.model.records import dataclass
+from bfinfra.model.waits import Wait
 
 LARGEST = 4 << 20  # bytes that are read of each of a program's outputs
 BLOCK = 1 << 16  # bytes
@@ -101,8 +101,8 @@ def run(  # noqa: PLR0913 - the same
     own_session: bool = True,
 ) -> Done:
     """Run a program to its end. Raises OSError: if it doesn't start, prints more than `largest` bytes, or
-    takes more than `limit` seconds (Overdue). It is killed then, with what it started if it has its own
-    session.
+    takes more than `limit` seconds (Overdue). Raises StillRunning if the step has no more time. It is killed
+    then, with what it started if it has its own session.
 
     `tail`: both outputs as one, of which the last `largest` bytes are kept, however much it prints.
     """
@@ -117,22 +117,24 @@ def run(  # noqa: PLR0913 - the same
     assert process.stdout is not None
     outputs = {stream: bytearray() for stream in (process.stdout, process.stderr) if stream is not None}
     with _killed(process, own_session=own_session):
-        until = time.monotonic() + limit
+        wait = Wait(Path(argv[0]).name, limit)
         try:
-            for stream, block in _exchanged(process, stdin, until):
+            for stream, block in _exchanged(process, stdin, wait):
                 outputs[stream] += block
                 if tail:
                     del outputs[stream][:-largest]
                 elif len(outputs[stream]) > largest:
                     raise OSError(errno.EFBIG, f"it answers more than {largest >> 10} KiB")
-            code = process.wait(max(0, until - time.monotonic()))
+            code = process.wait(wait.left())
         except (TimeoutError, subprocess.TimeoutExpired):
+            if wait.cut:
+                raise wait.over() from None
             raise Overdue(limit, bytes(outputs[process.stdout])) from None
     return Done(code, *(bytes(each) for each in (*outputs.values(), b"")[:2]))
 
 
 def _exchanged(
-    process: subprocess.Popen[bytes], stdin: bytes, until: float
+    process: subprocess.Popen[bytes], stdin: bytes, wait: Wait
 ) -> Iterator[tuple[IO[bytes], bytes]]:
     """Write what the program reads, and yield what it prints, until it closes its outputs. Raises
     TimeoutError.
@@ -145,8 +147,8 @@ def _exchanged(
             os.set_blocking(number, not reads)
             waiting.register(number, selectors.EVENT_WRITE if reads else selectors.EVENT_READ)
         while waiting.get_map():
-            ready = waiting.select(max(0, until - time.monotonic()))
-            if not ready or time.monotonic() > until:  # some print without end
+            ready = waiting.select(wait.left())
+            if not (ready and wait.left()):  # some print without end
                 raise TimeoutError
             for key, _ in ready:
                 stream = pipes[key.fd]

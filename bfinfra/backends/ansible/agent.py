@@ -7,7 +7,6 @@ from __future__ import annotations
 import socket
 import subprocess
 import threading
-import time
 from pathlib import Path
 
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -19,8 +18,10 @@ from bfinfra.model import subprocesses
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.files import PRIVATE, write_whole
 from bfinfra.model.secret import Secret
+from bfinfra.model.waits import Wait
 
 TIMEOUT = 10  # seconds
+LOOK = 0.002  # seconds between two looks whether it listens
 WATCHED = '"$1" -D -a "$2" & cat; kill $!; wait'
 """Ends the agent with this process's end of the pipe; by itself it would notice up to ten seconds later."""
 
@@ -61,16 +62,16 @@ class Agent:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        limit = time.monotonic() + TIMEOUT
+        wait = Wait("the start of ssh-agent", TIMEOUT)
         while not self._listens():
-            if self._process.poll() is not None or time.monotonic() > limit:
+            if self._process.poll() is not None or not wait.left():
                 raise BfinfraError(
                     Problem(
                         "ssh-agent did not start",
                         next=f"run it by hand: {shell.line(('ssh-agent', '-a', str(self.socket), 'true'))}",
                     )
                 )
-            time.sleep(0.002)
+            wait.rest(LOOK)
 
     def _listens(self) -> bool:
         """Return whether a client can connect. The socket's file exists a moment before that."""

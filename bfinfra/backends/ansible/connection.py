@@ -7,7 +7,6 @@ import os
 import select
 import shlex
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from bfinfra.model import subprocesses
 from bfinfra.model.errors import Denied, Malformed, Rejected, RemoteError, Unreachable, Untrusted
 from bfinfra.model.files import PRIVATE, write_whole
 from bfinfra.model.subprocesses import Done, Overdue
+from bfinfra.model.waits import Wait
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible.agent import Agent
@@ -204,9 +204,9 @@ class Connection:
         assert self._process is not None
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        output, limit = b"", time.monotonic() + LOGGING_IN
+        output, wait = b"", Wait("the login", LOGGING_IN)
         while READY.encode() not in output:
-            ready, _, _ = select.select([self._process.stdout], [], [], max(0, limit - time.monotonic()))
+            ready, _, _ = select.select([self._process.stdout], [], [], wait.left())
             if not ready:
                 self._process.kill()
                 if output:

@@ -18,6 +18,7 @@ from bfinfra.backends.ansible.connection import Connection
 from bfinfra.backends.ansible.play import Played, play
 from bfinfra.backends.ansible.reading import Answer
 from bfinfra.backends.transport import WriteRefused
+from bfinfra.model import waits
 from bfinfra.model.errors import BfinfraError, Denied, Malformed, Rejected, RemoteError
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from bfinfra.model.ssh import LinuxMachine, Play
 
 AT_ONCE = 16  # machines
+PLAYING = 6 * 3600.0  # seconds for other plays of this run on the same machine
 PLAIN = "/bin/sh"
 BY_SUDO = "sudo -n -H /bin/sh -c 'exec /bin/sh'"
 ASKED_BY_SUDO = (
@@ -62,7 +64,9 @@ class LinuxHosts:
             return dict(
                 zip(
                     wanted,
-                    pool.map(lambda each: self._ask(each[0], each[1], timeout), wanted.items()),
+                    pool.map(
+                        waits.carried(lambda each: self._ask(each[0], each[1], timeout)), wanted.items()
+                    ),
                     strict=True,
                 )
             )
@@ -80,12 +84,15 @@ class LinuxHosts:
             )
         self._transport.tally.count(f"ansible {wanted.role}", writing=not check)
         with ThreadPoolExecutor(min(AT_ONCE, len(wanted.machines) or 1)) as pool:
-            connections = dict(zip(wanted.machines, pool.map(self._try, wanted.machines), strict=True))
+            connections = dict(
+                zip(wanted.machines, pool.map(waits.carried(self._try), wanted.machines), strict=True)
+            )
         with contextlib.ExitStack() as alone:
             for machine in sorted(
                 wanted.machines, key=lambda each: each.name
             ):  # in one order, so that no two plays wait for each other
-                alone.enter_context(self._lock_of(self._playing, machine))
+                other = f"another play on {machine.name}"
+                alone.enter_context(waits.held(self._lock_of(self._playing, machine), other, PLAYING))
             return play(wanted, connections, self._home(), check=check)
 
     def close(self) -> None:

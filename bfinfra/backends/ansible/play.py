@@ -5,6 +5,7 @@ by a pipe and never leave it.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shlex
@@ -22,6 +23,7 @@ from bfinfra.model.errors import BfinfraError, Busy, Problem, Rejected
 from bfinfra.model.extras import missing
 from bfinfra.model.files import PRIVATE, write_whole
 from bfinfra.model.records import dataclass
+from bfinfra.model.waits import Wait
 
 try:
     import ansible_runner
@@ -182,10 +184,13 @@ def _run(
             "playbook",
             *config.command[1:],
         ]
-        config.subprocess_timeout = wanted.limit
+        wait = Wait(f"the role {wanted.role}", wanted.limit)
+        config.subprocess_timeout = math.ceil(wait.left())
         with Path(os.devnull).open("rb") as nothing:
             config.input_fd = nothing
             runner.run()
+    if runner.timed_out and wait.cut:
+        raise wait.over(f"on {', '.join(machine.name for machine in there)}")
     if runner.timed_out:
         left = [machine.name for machine in there if machine.name not in received.failed]
         received.failed.update(dict.fromkeys(left, f"it was not done within {wanted.limit} s"))

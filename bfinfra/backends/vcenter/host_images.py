@@ -5,15 +5,15 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from bfinfra.backends.words import safe
-from bfinfra.model.errors import Busy, Conflict, Exists, Malformed, Missing, Rejected
+from bfinfra.model.errors import Conflict, Exists, Malformed, Missing, Rejected
 from bfinfra.model.records import dataclass
+from bfinfra.model.waits import Wait
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter.rest import Rest
@@ -22,7 +22,6 @@ OFFLINE = "/api/esx/settings/depots/offline"
 CLUSTERS = "/api/esx/settings/clusters"
 TASKS = "/api/cis/tasks"
 TASK = {"vmw-task": "true"}
-LONGEST = 10.0  # seconds between two looks at a task
 HOUR = 3600.0
 IN_PROGRESS, IN_STATE = "NOT_ALLOWED_IN_CURRENT_STATE", "ALREADY_IN_DESIRED_STATE"
 Components = Mapping[str, str]
@@ -71,7 +70,7 @@ class HostImages:
         body = {"source_type": "PULL", "location": location, "description": description}
         try:
             task = self._rest.post(OFFLINE, body, params=TASK)
-            self._finished(task, f"vCenter can't import {location}")
+            self._finished(task, f"the import of {location}", f"vCenter can't import {location}")
         except Exists:
             return
 
@@ -81,7 +80,7 @@ class HostImages:
             task = self._rest.delete(f"{OFFLINE}/{quote(identity)}", params=TASK)
         except Missing:
             return
-        self._finished(task, "the depot can't be deleted")
+        self._finished(task, "the deletion of the depot", "the depot can't be deleted")
 
     def image(self, cluster: str) -> Components | None:
         """The components that were added to a cluster's image; None if the cluster has no image."""
@@ -124,14 +123,14 @@ class HostImages:
             ),
             "the image can't be changed",
         )
-        self._finished(task, "the image can't be changed")
+        self._finished(task, "the change of the image", "the image can't be changed")
         task = self._alone(
             lambda: self._rest.post(
                 f"{CLUSTERS}/{quote(cluster)}/software", params={"action": "scan", **TASK}
             ),
             "the hosts can't be scanned",
         )
-        self._finished(task, "the hosts can't be scanned")
+        self._finished(task, "the scan of the hosts", "the hosts can't be scanned")
 
     def discard(self, cluster: str, components: Collection[str]) -> None:
         """Discard the drafts of this account that differ from the image in these components only, which a
@@ -155,7 +154,7 @@ class HostImages:
             ),
             "the hosts can't be checked",
         )
-        found = self._finished(task, "the hosts can't be checked")
+        found = self._finished(task, "the check of the hosts", "the hosts can't be checked")
         return tuple(_issues(_object(found, self._rest)))
 
     def apply(self, cluster: str, hosts: Sequence[str], *, eula: bool) -> None:
@@ -175,7 +174,8 @@ class HostImages:
             if _kind(error) == IN_STATE:
                 return
             raise
-        found = _object(self._finished(task, "the hosts can't be remediated") or {}, self._rest)
+        ended = self._finished(task, "the remediation", "the hosts can't be remediated")
+        found = _object(ended or {}, self._rest)
         if failed := found.get("failed_hosts"):
             status = found.get("host_status") or {}
             words = [
@@ -224,32 +224,26 @@ class HostImages:
 
     def _alone(self, ask: Callable[[], Any], what: str) -> Any:
         """The answer; waits while another operation on the image is in progress."""
-        end, pause = time.monotonic() + HOUR, 0.05
+        wait = Wait("another operation on the image of the cluster", HOUR, server=self._rest.server)
         while True:
             try:
                 return ask()
             except Rejected as error:
-                if _kind(error) != IN_PROGRESS or time.monotonic() > end:
-                    raise (
-                        Busy(what, server=self._rest.server, why=str(error))
-                        if _kind(error) == IN_PROGRESS
-                        else error
-                    ) from None
-            time.sleep(pause)
-            pause = min(2 * pause, LONGEST)
+                if _kind(error) != IN_PROGRESS:
+                    raise
+                why = f"{what}: {error.problems[0].why}"
+            wait.rest(why=why)
 
-    def _finished(self, task: object, what: str) -> Any:
-        """The result of a task. Raises Rejected if it failed."""
-        end, pause = time.monotonic() + 4 * HOUR, 0.05
-        while time.monotonic() < end:
-            found = _object(self._rest.get(f"{TASKS}/{quote(str(task))}"), self._rest)
+    def _finished(self, task: object, what: str, failed: str) -> Any:
+        """The result of a task. Raises Rejected if it failed: then `failed` is so."""
+        wait, path = Wait(what, 4 * HOUR, server=self._rest.server), f"{TASKS}/{quote(str(task))}"
+        while True:
+            found = _object(self._rest.get(path), self._rest)
             if found.get("status") == "SUCCEEDED":
                 return found.get("result")
             if found.get("status") == "FAILED":
-                raise Rejected(what, server=self._rest.server, why=_error(found.get("error")))
-            time.sleep(pause)
-            pause = min(2 * pause, LONGEST)
-        raise Busy(what, server=self._rest.server, why="its task still runs")
+                raise Rejected(failed, server=self._rest.server, why=_error(found.get("error")))
+            wait.rest(why=f"vCenter says {safe(found.get('status') or 'nothing')} of its task")
 
 
 def _account(name: str) -> str:

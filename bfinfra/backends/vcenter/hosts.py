@@ -5,6 +5,7 @@ attributes.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -21,6 +22,7 @@ from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Tasks
 from bfinfra.backends.vcenter.tree import number, truth
 from bfinfra.backends.vcenter.vm import Vm
+from bfinfra.model import waits
 from bfinfra.model.errors import Conflict, Rejected
 
 DETAIL = [
@@ -202,9 +204,11 @@ class Hosts:
             )
 
     def enter_maintenance(self, moid: str, *, limit: int = 3600) -> None:
-        """Enter maintenance mode; running VMs must leave within `limit` seconds. Fine if it is in it
-        already.
+        """Enter maintenance mode; running VMs must leave within `limit` seconds, or those that the step has:
+        vCenter ends the task then, so that no host enters it when nobody waits any more. Fine if it is in
+        it already.
         """
+        limit = math.ceil(min(limit, max(waits.left(), 1)))
         with self._unless_already(moid, maintenance=True):
             self._tasks.run(
                 lambda content: _host(content, moid).EnterMaintenanceMode_Task(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,12 +19,13 @@ from bfinfra.backends.vcenter import faults
 from bfinfra.backends.vcenter.content import OURS
 from bfinfra.backends.vcenter.keepalive import KeepAlive
 from bfinfra.backends.vcenter.rest import Rest
-from bfinfra.backends.vcenter.upload import Report, Upload
+from bfinfra.backends.vcenter.upload import UPLOADING, Report, Upload
 from bfinfra.backends.vcenter.vm import Appliance, Deployment
 from bfinfra.backends.words import safe
-from bfinfra.model import process
-from bfinfra.model.errors import Busy, Malformed, Missing, Rejected, RemoteError
+from bfinfra.model import process, waits
+from bfinfra.model.errors import Busy, Malformed, Missing, Rejected, RemoteError, Unanswered
 from bfinfra.model.site import VCenterSettings
+from bfinfra.model.waits import Wait
 
 ITEMS = "/api/content/library/item"
 SESSIONS = "/api/content/library/item/update-session"
@@ -51,7 +51,7 @@ class Libraries:
 
         Raises Busy if another process is storing it. Threads of one process wait for each other.
         """
-        with self._lock:
+        with waits.held(self._lock, "another upload of this run into a library", UPLOADING):
             home = self._library(library, datastore)
             found = self._rest.post(
                 ITEMS, {"library_id": home, "name": appliance.name}, params={"action": "find"}
@@ -80,12 +80,17 @@ class Libraries:
             "folder_id": wanted.folder,
             **({"host_id": wanted.host} if wanted.host else {}),
         }
-        answer = self._rest.post(
-            f"/api/vcenter/ovf/library-item/{item}",
-            {"target": target, "deployment_spec": spec},
-            params={"action": "deploy"},
-            timeout=DEPLOYING,
-        )
+        wait = Wait(f"the deployment of {wanted.name}", DEPLOYING, server=self._rest.server)
+        try:
+            answer = self._rest.post(
+                f"/api/vcenter/ovf/library-item/{item}",
+                {"target": target, "deployment_spec": spec},
+                params={"action": "deploy"},
+                timeout=DEPLOYING,
+            )
+        except Unanswered as error:
+            wait.check(str(error.problems[0].why))
+            raise
         try:
             if answer["succeeded"]:
                 return str(answer["resource_id"]["id"])
@@ -233,8 +238,8 @@ class Libraries:
             )
 
     def _settled(self, session: str) -> None:
-        end, pause = time.monotonic() + STORING, 0.05
-        while time.monotonic() < end:
+        wait = Wait("storing what was uploaded", STORING, server=self._rest.server, longest=LONGEST)
+        while True:
             try:
                 found = self._rest.get(f"{SESSIONS}/{session}")
             except Missing:
@@ -247,13 +252,7 @@ class Libraries:
                 raise Rejected(
                     "the library refuses what was uploaded", server=self._rest.server, why=safe(why)
                 )
-            time.sleep(pause)
-            pause = min(2 * pause, LONGEST)
-        raise Busy(
-            "the library still stores what was uploaded",
-            server=self._rest.server,
-            why=f"after {STORING:.0f} s",
-        )
+            wait.rest()
 
     def _drop(self, session: str) -> None:
         """Cancel a session. One that can't be cancelled ends by itself on the server."""

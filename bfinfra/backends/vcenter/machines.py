@@ -17,7 +17,7 @@ from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Progress, Tasks, Values
 from bfinfra.backends.vcenter.tree import texts
 from bfinfra.backends.vcenter.vm import CONNECTED, Brief, Clone, Hardware, Origin, Vm
-from bfinfra.model.errors import Busy, Missing, Rejected
+from bfinfra.model.errors import Busy, Missing, Rejected, StillRunning
 
 DETAIL = [
     "name",
@@ -248,7 +248,7 @@ class Machines:
             self._tasks.watch(
                 self._ref(moid), ("config.extraConfig",), noted, "an earlier import", limit=limit
             )
-        except Busy:
+        except StillRunning:
             return False
         return True
 

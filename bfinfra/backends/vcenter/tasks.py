@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -13,7 +12,8 @@ from pyVmomi import vim, vmodl
 
 from bfinfra.backends.vcenter import faults, properties, refs
 from bfinfra.backends.vcenter.session import SoapSession
-from bfinfra.model.errors import Busy, Expired, Missing, RemoteError, Unanswered, Unreachable
+from bfinfra.model.errors import Expired, Missing, RemoteError, StillRunning, Unanswered, Unreachable
+from bfinfra.model.waits import Wait
 
 ROUND = 20  # seconds of each wait call at most, well below the transport's read time-out
 Progress = Callable[[int], None]
@@ -34,7 +34,8 @@ class Tasks:
     ) -> Any:
         """Start a task (`start` gets ServiceContent) and return its result. `limit` in seconds.
 
-        Raises RemoteError: the task's own fault, or Unanswered if its end is unknown.
+        Raises RemoteError: the task's own fault, StillRunning if it takes too long, Unanswered if its end is
+        unknown.
         """
         task = self._session.write(start)
         return self.wait(task, what, progress=progress, limit=limit)
@@ -52,7 +53,11 @@ class Tasks:
             "info"
         ]  # the whole object, so that its end comes with its result
         if info.state == "error":
-            raise faults.of_fault(info.error, f"{what} failed", self._session.server)
+            error = faults.of_fault(info.error, f"{what} failed", self._session.server)
+            if isinstance(info.error, vim.fault.Timedout):  # its caller has told vCenter when to give up
+                why = f"vCenter gave up: {error.problems[0].why}"
+                raise StillRunning(f"{what} is not over", server=self._session.server, why=why)
+            raise error
         return info.result
 
     def watch(
@@ -64,17 +69,14 @@ class Tasks:
         *,
         limit: float,
     ) -> Values:
-        """Follow an object's properties until `enough` accepts them, and return them. Raises Unanswered after
-        `limit` seconds or if the session is lost.
+        """Follow an object's properties until `enough` accepts them, and return them. Raises StillRunning
+        after `limit` seconds, Unanswered if the session is lost.
         """
+        wait = Wait(what, limit, server=self._session.server)
         try:
-            return self._follow(self._session.content(), ref, paths, enough, time.monotonic() + limit)
+            return self._follow(self._session.content(), ref, paths, enough, wait)
         except Missing:
             raise
-        except TimeoutError:
-            raise Busy(
-                f"{what} still runs", server=self._session.server, why=f"it did not end in {limit:.0f} s"
-            ) from None
         except (Unreachable, Expired) as error:
             raise Unanswered(
                 f"{what} was started, its end is not known", server=self._session.server, why=str(error)
@@ -86,7 +88,7 @@ class Tasks:
         ref: object,
         paths: tuple[str, ...],
         enough: Callable[[Values], bool],
-        deadline: float,
+        wait: Wait,
     ) -> Values:
         collector = content.propertyCollector.CreatePropertyCollector()
         try:
@@ -98,17 +100,16 @@ class Tasks:
             values: dict[str, Any] = {}
             version = ""
             while True:
-                seconds = max(1, min(ROUND, math.ceil(deadline - time.monotonic())))
-                wait = functools.partial(
+                seconds = max(1, min(ROUND, math.ceil(wait.left())))
+                ask = functools.partial(
                     collector.WaitForUpdatesEx, version, Collector.WaitOptions(maxWaitSeconds=seconds)
                 )
-                update = self._waited(wait, functools.partial(properties.one, content, ref, []))
+                update = self._waited(ask, functools.partial(properties.one, content, ref, []))
                 version = update.version if update else version
                 values |= _changes(update, ref, self._session.server)
                 if enough(values):
                     return values
-                if time.monotonic() > deadline:
-                    raise TimeoutError
+                wait.check(_progress(values))
         finally:
             _drop(collector)
 
@@ -135,6 +136,17 @@ def _changes(update: Any, ref: Any, server: str) -> dict[str, Any]:
                 raise faults.of_fault(missing.fault, f"{missing.path} can't be followed", server)
         values |= {c.name: c.val for c in entry.changeSet or ()}
     return values
+
+
+def _progress(values: Values) -> str:
+    """What a task shows of itself."""
+    info = values.get("info")
+    return (
+        ""
+        if info is None
+        else f"its task in vCenter is {info.state}"
+        + (f" at {info.progress} %" if isinstance(info.progress, int) else "")
+    )
 
 
 def _drop(collector: Any) -> None:

@@ -14,10 +14,13 @@ from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import faults
 from bfinfra.backends.vcenter.keepalive import KeepAlive
 from bfinfra.backends.words import safe
+from bfinfra.model import waits
 from bfinfra.model.errors import Busy, Rejected, RemoteError, Unanswered, Unreachable
 from bfinfra.model.trust import Trust
+from bfinfra.model.waits import Wait
 
 BLOCK = 1 << 20  # bytes read and sent at a time
+UPLOADING = 24 * 3600.0  # seconds for all files of an import
 TIMES = 4  # attempts for each file before the import is given up
 PAUSE = 1.0  # seconds before a file is sent again, doubled each time
 PASSING = (Unreachable, Busy, Unanswered)
@@ -52,15 +55,17 @@ class Upload:
     def run(
         self, items: Sequence[Item], urls: Sequence[httpx2.URL], sizes: Mapping[str, int], source: Open
     ) -> None:
-        """Upload all files, in the order of the items. Raises RemoteError: then the lease is of no more
-        use.
+        """Upload all files, in the order of the items. Raises RemoteError, StillRunning too: then the lease
+        is of no more use.
         """
         total, sent = sum(sizes[item.path] for item in items), 0
+        wait = Wait("the upload", UPLOADING)
         for item, url in zip(items, urls, strict=True):
 
             def on_block(done: int, before: int = sent) -> None:
                 self._alive.percent = 100 * (before + done) // max(total, 1)
                 self._alive.check()
+                wait.check(f"{before + done} of {total} bytes are sent")
                 self._report(before + done, total)
 
             self._whole(item, url, sizes[item.path], source, on_block)
@@ -77,7 +82,7 @@ class Upload:
                 if again == TIMES:
                     raise
                 on_block(0)
-                self._alive.wait(_asked(error) or PAUSE * 2 ** (again - 1))
+                self._alive.wait(min(_asked(error) or PAUSE * 2 ** (again - 1), waits.left()))
 
     def _send(
         self, item: Item, url: httpx2.URL, size: int, source: Open, on_block: Callable[[int], None]
