@@ -56,7 +56,8 @@ class LinuxMachine:
     """A Linux machine reached by SSH. `name`: its name in the site; `root`: run commands and plays as root,
     with sudo if `user` isn't root.
 
-    `sudo_password`: for sudo, if it asks; `python`: the machine's interpreter for Ansible modules.
+    `sudo_password`: for sudo, if it asks; `python`: the machine's interpreter for Ansible modules;
+    `trusted_at`: where the site says what to trust, as file:line:column.
     """
 
     name: str
@@ -69,6 +70,7 @@ class LinuxMachine:
     sudo_password: Secret | None = None
     root: bool = True
     python: str = "/usr/bin/python3"
+    trusted_at: str = field(default="", compare=False)
 
     @property
     def server(self) -> str:

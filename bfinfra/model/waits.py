@@ -87,7 +87,8 @@ class Wait:
         self._end = min(now() + limit, given.end)
         self.cut = self._end == given.end
         """Whether it ends with its step, before its own limit."""
-        self._limit = given.seconds if self.cut else limit
+        self.limit = given.seconds if self.cut else limit
+        """Seconds: its own, or those of the step."""
         self._pause, self._longest = FIRST, longest
 
     def left(self) -> float:
@@ -108,7 +109,7 @@ class Wait:
 
     def over(self, why: str = "") -> StillRunning:
         """Its end, for who learns that elsewhere."""
-        ran = f"it did not end within {self._limit:g} s"
+        ran = f"it did not end within {self.limit:g} s"
         return StillRunning(
             f"{self.what} is not over",
             server=self.server,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bfinfra.backends.ansible import hostkeys, programs
 from bfinfra.model import subprocesses
-from bfinfra.model.errors import Denied, Malformed, Rejected, RemoteError, Unreachable, Untrusted
+from bfinfra.model.errors import Denied, Malformed, Rejected, RemoteError, Unreachable
 from bfinfra.model.files import PRIVATE, write_whole
 from bfinfra.model.subprocesses import Done, Overdue
 from bfinfra.model.waits import Wait
@@ -214,7 +214,7 @@ class Connection:
                 raise Unreachable(
                     "the login does not end",
                     server=self.machine.server,
-                    why=f"no answer within {LOGGING_IN} s",
+                    why=f"no answer within {wait.limit:g} s",
                 )
             if not (block := os.read(self._process.stdout.fileno(), 4096)):
                 words = self._process.stderr.read(4096)
@@ -251,12 +251,7 @@ class Connection:
         """The error for ssh's output."""
         why, server = programs.excerpt(words), self.machine.server
         if "Host key verification failed" in words or "host key is known for" in words:
-            return Untrusted(
-                "the machine's host key is not the pinned one",
-                server=server,
-                why=why,
-                next="bfinfra trust SITE shows what it shows",
-            )
+            return hostkeys.refused(self._transport, self.machine)
         if "Permission denied" in words or "Too many authentication failures" in words:
             return self._refused(why)
         return Unreachable("the connection broke", server=server, why=why or "ssh gave no reason")

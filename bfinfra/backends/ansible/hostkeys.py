@@ -9,6 +9,7 @@ import binascii
 import hashlib
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bfinfra.backends.ansible import programs
@@ -105,13 +106,45 @@ def known(transport: Transport, machine: LinuxMachine) -> str:
         f"{machine.known_as} {key.type} {key.key}\n" for key in keys if key.sha256 == machine.trust.sha256
     ]
     if not lines:
-        raise Untrusted(
-            "the machine shows another host key than the pinned one",
-            server=machine.server,
-            why=f"it shows {', '.join(f'{key.sha256} ({key.type})' for key in keys)}",
-            next="find out why its key changed; bfinfra trust SITE shows its keys",
-        )
+        raise changed(machine, (str(machine.trust.sha256),), keys)
     return "".join(lines)
+
+
+def refused(transport: Transport, machine: LinuxMachine) -> Untrusted:
+    """The error for a machine whose key ssh does not accept, as the site's known_hosts file has another."""
+    file = machine.trust.known_hosts
+    pinned = tuple(key.sha256 for key in listed(file.path, machine.known_as)) if file else ()
+    try:
+        keys = shown(transport, machine.address, machine.port)
+    except Unreachable:
+        keys = ()
+    return changed(machine, pinned or (str(machine.trust.sha256),)[: file is None], keys)
+
+
+def listed(file: Path, name: str) -> tuple[HostKey, ...]:
+    """The keys that a known_hosts file has for a name, which may be hashed in it; () if it can't be read."""
+    command = [programs.find("ssh-keygen"), "-F", name, "-f", str(file)]
+    try:
+        done = subprocesses.run(command, env=programs.environment(), limit=TIMEOUT)
+    except OSError:
+        return ()
+    return tuple(_keys(done.stdout.decode(errors="replace")))
+
+
+def changed(machine: LinuxMachine, pinned: Iterable[str], keys: Iterable[HostKey]) -> Untrusted:
+    """The error for a machine that shows other keys than those that the site has."""
+    file = machine.trust.known_hosts
+    trust = f"trust of {machine.name}" + (f" ({machine.trusted_at})" if machine.trusted_at else "")
+    had = ", ".join(pinned) or f"no key for {machine.known_as}"
+    shows = ", ".join(f"{key.sha256} ({key.type})" for key in keys) or "a key that can't be read now"
+    return Untrusted(
+        "the machine shows another host key than the pinned one",
+        server=machine.server,
+        why=f"{trust} has {had}{f' in {file.text}' if file else ''}; the machine shows {shows}",
+        next="ask whoever runs the machine whether its key changed, and compare it there (ssh-keygen -lf "
+        "/etc/ssh/ssh_host_ed25519_key.pub): only if so, write the new one there; if not, another machine "
+        "answers in its place",
+    )
 
 
 def _keys(text: str) -> Iterable[HostKey]:

@@ -12,14 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bfinfra.backends.ansible import folder, programs, reading
+from bfinfra.backends.ansible import folder, programs, reading, userconfig
 from bfinfra.backends.ansible.agent import Agent
 from bfinfra.backends.ansible.connection import Connection
 from bfinfra.backends.ansible.play import Played, play
 from bfinfra.backends.ansible.reading import Answer
 from bfinfra.backends.transport import WriteRefused
 from bfinfra.model import waits
-from bfinfra.model.errors import BfinfraError, Denied, Malformed, Rejected, RemoteError
+from bfinfra.model.errors import BfinfraError, Denied, Malformed, Rejected, RemoteError, Unreachable
 
 if TYPE_CHECKING:
     from bfinfra.backends.transport import Transport
@@ -148,11 +148,24 @@ class LinuxHosts:
                 fresh = Connection(machine, self._home(), next(self._numbers), self._transport, self._keys())
                 try:
                     fresh.open()
-                except RemoteError:
+                except RemoteError as error:
                     fresh.close()
-                    raise
+                    raise self._by_other_ways(machine, error) from None
                 self._open[machine] = fresh
             return self._open[machine]
+
+    def _by_other_ways(self, machine: LinuxMachine, error: RemoteError) -> RemoteError:
+        """The error of a login; where ssh's own client may reach the machine by the user's settings, it says
+        so.
+        """
+        if self._transport.routed or not isinstance(error, Unreachable):
+            return error
+        why, instead = userconfig.unread(machine.address, machine.port)
+        (said,) = error.problems
+        if not why:
+            return error
+        whole = "; ".join(filter(None, (said.why, why)))
+        return Unreachable(said.what, server=machine.server, why=whole, next=instead, met=error.met)
 
     def _lock_of(self, locks: dict[LinuxMachine, threading.Lock], machine: LinuxMachine) -> threading.Lock:
         with self._lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bfinfra.kinds.machine.linux_host.checks import CHECKS
@@ -48,7 +49,7 @@ class LinuxHost(kind.Source[Spec, State]):
     checks = CHECKS
 
     def __init__(self, hosts: LinuxHosts, site: Site) -> None:
-        self._hosts = hosts
+        self._hosts, self._site = hosts, site
         # On destroy nothing is wanted, but the machines in the file are still needed to remove what is on
         # them.
         self._named = {key.name: spec for key, spec in site.resources.items() if key.kind == "linux_host"}
@@ -69,7 +70,7 @@ class LinuxHost(kind.Source[Spec, State]):
             if spec is not None and _runs(spec, needs)
         }
         closed = {name: gone for name, spec in wanted.items() if spec is not None and (gone := _away(spec))}
-        asked = {spec.machine(name): LOOK for name, spec in specs.items() if name not in closed}
+        asked = {self._machine(name, spec): LOOK for name, spec in specs.items() if name not in closed}
         states, unreadable = {}, {}
         for machine, found in self._hosts.read(asked).items():
             vm = specs[machine.name].vm or ""
@@ -84,6 +85,10 @@ class LinuxHost(kind.Source[Spec, State]):
             else:
                 states[machine.name] = _state(machine, found, vm)
         return Observation(states, closed, unreadable)
+
+    def _machine(self, name: str, spec: Spec) -> LinuxMachine:
+        place = self._site.place(Key("linux_host", name), "trust")
+        return replace(spec.machine(name), trusted_at=str(place or ""))
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
