@@ -82,8 +82,27 @@ def command_line() -> str:
         lines += own if len(own) > 2 else []
     lines += ["", "## Exit codes", "", "| code | meaning |", "|---|---|"]
     lines += [f"| {number} | {text} |" for number, text in re.findall(r"((?:\d+ and )?\d+) ([^;]+)", codes)]
-    lines += ["", "## Environment", "", f"{environment.removeprefix('environment: ')}.", ""]
+    lines += ["", *OUTCOMES, "", "## Environment", "", f"{environment.removeprefix('environment: ')}.", ""]
     return "\n".join(lines)
+
+
+OUTCOMES = [
+    "A server that refuses and one that can't be reached have the same code in every command, whichever server it is and whatever",
+    "it refuses: the message says which of the two it was.",
+    "",
+    "| what happens | plan | plan --detailed-exitcode | drift | apply | destroy |",
+    "|---|---|---|---|---|---|",
+    "| nothing is to be done | 0 | 0 | 0 | 0 | 0 |",
+    "| something is to be done | 0 | 2 | 2 | 0 | 0 |",
+    "| a server refuses the login | 1 | 1 | 1 | 1 | 1 |",
+    "| a server refuses to show something | 1 | 1 | 1 | 1 | 1 |",
+    "| a server shows another certificate | 1 | 1 | 1 | 1 | 1 |",
+    "| a server can't be reached | 1 | 1 | 1 | 1 | 1 |",
+    "| a server can't serve requests now | 1 | 1 | 1 | 1 | 1 |",
+    "| a server refuses a change | | | | 1 | 1 |",
+    "| something takes longer than it was given | | | | 3 | 3 |",
+]
+"""What each command ends with; tests/cli/test_exit_codes.py runs every row."""
 
 
 def world_page() -> str:
