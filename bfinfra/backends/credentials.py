@@ -21,16 +21,21 @@ PASSWORDS = ("BFINFRA_VCENTER_PASSWORD", "GOVC_PASSWORD", "VSPHERE_PASSWORD", "V
 REFUSED, FAILED = 300.0, 60.0  # seconds until a refused login is tried again, and one that failed otherwise
 
 
+class Refused(Denied):
+    """The user name and password are not accepted."""
+
+
 FINAL = (Denied, Malformed, Rejected, Untrusted)
 """How a login fails for good."""
 
 
 class Shut:
     """A login that failed for good: whoever tries it again soon may lock the account. With another password
-    it may be tried at once.
+    it may be tried at once. `others`: those of the same account, at the server's other APIs.
     """
 
     def __init__(self) -> None:
+        self.others: tuple[Shut, ...] = ()
         self._error: RemoteError | None = None
         self._proof, self._until = "", 0.0
 
@@ -44,7 +49,13 @@ class Shut:
         raise self._error
 
     def by(self, error: RemoteError, password: Callable[[], Secret]) -> None:
-        """The login failed so."""
+        """The login failed so. A password that is not accepted is not tried at another API either."""
+        for each in self.others if isinstance(error, Refused) else ():
+            each.remember(error, password)
+        self.remember(error, password)
+
+    def remember(self, error: RemoteError, password: Callable[[], Secret]) -> None:
+        """Keep the error, for as long as this password is the one."""
         refused = isinstance(error, Denied)
         self._error, self._until = error, time.monotonic() + (REFUSED if refused else FAILED)
         self._proof = ""

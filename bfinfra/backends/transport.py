@@ -280,7 +280,9 @@ class _Outermost(httpx2.BaseTransport):
             with translated():
                 return self._inner.handle_request(request)
         outages = self._transport.outages
-        with outages.asking(self._server, request.url.path, writing=writing) as answered:
+        # a vCenter that opens no more sessions serves all other requests of the same path
+        path = f"/{name}" if name == "Login" else request.url.path
+        with outages.asking(self._server, path, writing=writing) as answered:
             with translated():
                 response = self._inner.handle_request(request)
             answered(response)

@@ -79,7 +79,7 @@ def applied(path: Path, sandbox: Any, amid: Amid, deadline: float | None) -> Out
     )
 
 
-@pytest.mark.thorough("a reconfiguration", "a reboot", "a remediation")
+@pytest.mark.thorough("a reconfiguration-None", "a reboot-3600.0", "a remediation-3600.0")
 @pytest.mark.parametrize("deadline", [DEADLINE, None])
 @pytest.mark.parametrize("what", ENDLESS)
 def test_a_run_ends_where_a_step_does_not(

@@ -50,6 +50,7 @@ class VCenter:
         self.transport = transport
         self.session = SoapSession(settings, transport, env, site, connector)
         self.rest = Rest(settings, transport, env, site)
+        self.session.shut.others, self.rest.shut.others = (self.rest.shut,), (self.session.shut,)
         self.tasks = Tasks(self.session)
         self.defined: attributes.Defined | None = None
         """Reads the names of custom attributes; None: from vCenter each time."""

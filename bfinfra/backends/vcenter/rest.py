@@ -17,7 +17,7 @@ from bfinfra.backends.vcenter import faults
 from bfinfra.backends.vcenter.connector import agent
 from bfinfra.backends.vcenter.session import over, refused
 from bfinfra.backends.words import web_page
-from bfinfra.model.errors import Expired, Missing, RemoteError, Untrusted
+from bfinfra.model.errors import Denied, Expired, Missing, RemoteError, Untrusted
 from bfinfra.model.redact import hide, redact
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import VCenterSettings
@@ -52,7 +52,7 @@ class Rest:
         self._agent = agent(site)
         self._http: httpx2.Client | None = None
         self._token = ""
-        self._shut = Shut()
+        self.shut = Shut()
         self._session_path = SESSION
         self._closed = False
         self._lock = threading.Lock()
@@ -162,11 +162,11 @@ class Rest:
         with self._lock:
             self._check_open()
             if not self._token:
-                self._shut.check(self._password)
+                self.shut.check(self._password)
                 try:
                     self._token = self._login(http)
                 except (*FINAL, Missing) as error:
-                    self._shut.by(error, self._password)
+                    self.shut.by(error, self._password)
                     raise
             return self._token
 
@@ -185,8 +185,15 @@ class Rest:
             if answer.status_code != 404:
                 break
         self._session_path = path
-        if answer.status_code in (401, 403):
+        if answer.status_code == 401:
             raise refused(who.username, self.server)
+        if answer.status_code == 403:
+            raise Denied(
+                f"vCenter refused the login of {who.username} to its REST API",
+                server=self.server,
+                why="it answers 403",
+                next="check what the account may do there, and vcenter.username",
+            )
         if not answer.is_success:
             raise faults.of_entrance(answer, "the login at vCenter failed", self.server)
         try:

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 from pyVmomi import vim
 
 from bfinfra.backends import background
-from bfinfra.backends.credentials import FINAL, Shut, credentials
+from bfinfra.backends.credentials import FINAL, Refused, Shut, credentials
 from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import faults, leftovers, soap
 from bfinfra.backends.vcenter.connector import Connector
-from bfinfra.model.errors import Denied, Expired, Missing, Rejected, RemoteError
+from bfinfra.model.errors import Busy, Denied, Expired, Missing, Rejected, RemoteError
 from bfinfra.model.redact import hide
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import VCenterSettings
@@ -23,9 +23,9 @@ from bfinfra.model.site import VCenterSettings
 T = TypeVar("T")
 
 
-def refused(username: str, server: str) -> Denied:
+def refused(username: str, server: str) -> Refused:
     """The error of a refused login, which the two APIs word differently."""
-    return Denied(
+    return Refused(
         f"vCenter refused the login of {username}",
         server=server,
         why="it does not accept this user name and password",
@@ -36,6 +36,20 @@ def refused(username: str, server: str) -> Denied:
 def over(server: str) -> Rejected:
     """The error of a request after `close`."""
     return Rejected("the session is over", server=server, why="the run that it belongs to has ended")
+
+
+def _full(error: Busy) -> Busy:
+    """The error of a login that is answered 503, while the requests before it were served."""
+    made = Busy(
+        "vCenter opens no session now",
+        server=error.server,
+        why=f"{error.problems[0].why}; it serves other requests, so its limit of sessions may be reached",
+        next="end sessions that nobody uses (in the vSphere Client: Monitor, Sessions of the vCenter), then "
+        "run this again",
+        retry_after=error.retry_after,
+    )
+    made.away = error.away
+    return made
 
 
 class SoapSession:
@@ -61,7 +75,7 @@ class SoapSession:
         self._content: Any = None
         self._closed = False
         self._entry: Future[Any] | None = None
-        self._shut = Shut()
+        self.shut = Shut()
         self._lock = threading.Lock()
 
     def open(self) -> None:
@@ -74,11 +88,11 @@ class SoapSession:
             if self._closed:
                 raise over(self.server)
             if self._content is None:
-                self._shut.check(self._password)
+                self.shut.check(self._password)
                 try:
                     self._content = self._enter()
                 except (*FINAL, Missing) as error:
-                    self._shut.by(error, self._password)
+                    self.shut.by(error, self._password)
                     raise
             return self._content
 
@@ -159,6 +173,8 @@ class SoapSession:
             if error.privilege:
                 raise
             raise refused(who.username, self.server) from None
+        except Busy as error:
+            raise _full(error) from None
         hide(own.key, passing=True)  # it is part of every lease's name
         if self._site and not self._read_only:
             leftovers.end(content, own, self._site)
