@@ -87,7 +87,7 @@ class State(resource.State):
     def out_of_service(self) -> str:
         """Return that it is in maintenance mode, or restarts and isn't back."""
         if self.rebooting and not self.detail.connected:
-            return "restarts, and is not back"
+            return f"restarts{' in maintenance mode' if self.detail.maintenance else ''}, and is not back"
         return "is in maintenance mode" if self.detail.maintenance else ""
 
     @property
