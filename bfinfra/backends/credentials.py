@@ -21,10 +21,6 @@ PASSWORDS = ("BFINFRA_VCENTER_PASSWORD", "GOVC_PASSWORD", "VSPHERE_PASSWORD", "V
 REFUSED, FAILED = 300.0, 60.0  # seconds until a refused login is tried again, and one that failed otherwise
 
 
-class Refused(Denied):
-    """The user name and password are not accepted."""
-
-
 FINAL = (Denied, Malformed, Rejected, Untrusted)
 """How a login fails for good."""
 
@@ -50,7 +46,7 @@ class Shut:
 
     def by(self, error: RemoteError, password: Callable[[], Secret]) -> None:
         """The login failed so. A password that is not accepted is not tried at another API either."""
-        for each in self.others if isinstance(error, Refused) else ():
+        for each in self.others if isinstance(error, Denied) and error.account else ():
             each.remember(error, password)
         self.remember(error, password)
 

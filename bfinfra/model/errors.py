@@ -196,7 +196,8 @@ class Untrusted(RemoteError):
 
 
 class Denied(RemoteError):
-    """Wrong credentials, or a right is missing; `privilege` where the server named it.
+    """Wrong credentials, or a right is missing; `privilege` where the server named it. `account`: set where
+    it does not accept the user name and password.
 
     Nobody goes on without what such a server was asked: only Forbidden says that it shows the rest.
     """
@@ -206,7 +207,7 @@ class Denied(RemoteError):
     def __init__(
         self, what: str, *, server: str = "", why: str = "", next: str = "", privilege: str = ""
     ) -> None:
-        self.privilege = privilege
+        self.privilege, self.account = privilege, False
         super().__init__(what, server=server, why=why, next=next)
 
 

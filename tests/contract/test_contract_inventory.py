@@ -8,7 +8,7 @@ from contract.sides import VCenterSide
 from bfinfra.backends.vcenter import hosts, tasks
 from bfinfra.backends.vcenter.inventory import NoDatacenter
 from bfinfra.backends.vcenter.places import only
-from bfinfra.model.errors import Busy, Missing, Rejected
+from bfinfra.model.errors import Missing, Rejected, StillRunning
 
 KEY, NOTE = "bfinfra.contract", "bfinfra.contract.note"
 
@@ -195,7 +195,7 @@ def test_maintenance_of_a_host_that_is_not_there(vcenter: VCenterSide, account: 
 
 @call("tasks.wait", case="the task doesn't end in time")
 @lacks("vcsim: its tasks can't be held up by a client")
-def test_a_task_that_takes_too_long_is_busy(vcenter: VCenterSide, account: Account) -> None:
+def test_a_task_that_takes_too_long_still_runs(vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()
     moid = host(vc, vcenter)
     assert vcenter.world, "no control over how long tasks take"
@@ -206,7 +206,7 @@ def test_a_task_that_takes_too_long_is_busy(vcenter: VCenterSide, account: Accou
                 timeout=60, evacuatePoweredOffVms=False
             )
         )
-        with account.refused(Busy):
+        with account.refused(StillRunning):
             short(vc, task)
     finally:
         vcenter.world.pace(0)

@@ -236,9 +236,9 @@ class HostImages:
 
     def _finished(self, task: object, what: str, failed: str) -> Any:
         """The result of a task. Raises Rejected if it failed: then `failed` is so."""
-        wait, path = Wait(what, 4 * HOUR, server=self._rest.server), f"{TASKS}/{quote(str(task))}"
+        wait = Wait(what, 4 * HOUR, server=self._rest.server)
         while True:
-            found = _object(self._rest.get(path), self._rest)
+            found = _object(self._rest.get(f"{TASKS}/{quote(str(task))}"), self._rest)
             if found.get("status") == "SUCCEEDED":
                 return found.get("result")
             if found.get("status") == "FAILED":

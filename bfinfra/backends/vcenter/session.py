@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pyVmomi import vim
 
 from bfinfra.backends import background
-from bfinfra.backends.credentials import FINAL, Refused, Shut, credentials
+from bfinfra.backends.credentials import FINAL, Shut, credentials
 from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import faults, leftovers, soap
 from bfinfra.backends.vcenter.connector import Connector
@@ -23,14 +23,16 @@ from bfinfra.model.site import VCenterSettings
 T = TypeVar("T")
 
 
-def refused(username: str, server: str) -> Refused:
+def refused(username: str, server: str) -> Denied:
     """The error of a refused login, which the two APIs word differently."""
-    return Refused(
+    made = Denied(
         f"vCenter refused the login of {username}",
         server=server,
         why="it does not accept this user name and password",
         next="check vcenter.username, and what vcenter.password refers to",
     )
+    made.account = True
+    return made
 
 
 def over(server: str) -> Rejected:
