@@ -60,7 +60,7 @@ def add(verbs: arguments.Verbs, about: str) -> None:
         help="PEM file of vCenter's certificate authority, or the SHA-256 of its certificate",
     )
     parser.add_argument(
-        "--datacenter", metavar="NAME", help="vCenter's datacenter; required if it has several"
+        "--datacenter", metavar="NAME", help="describe what this datacenter has; default: all of them"
     )
     parser.add_argument(
         "--sandbox", metavar="WORLD", help="read the sandbox that this file describes instead"

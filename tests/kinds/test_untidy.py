@@ -210,6 +210,37 @@ def test_a_template_that_two_folders_have_is_refused_with_their_paths(mine: Path
     )
 
 
+def test_what_init_writes_names_a_pools_cluster_by_its_path_and_nothing_of_another_datacenter(
+    crowded: Crowded, tmp_path: Path
+) -> None:
+    elsewhere = "/abroad/elsewhere/host/farm/Resources"
+    with administrator(crowded.running) as si:
+        untidy.machines(
+            untidy.find(si, "/abroad/elsewhere/vm"), ("alone",), untidy.find(si, elsewhere), "shared"
+        )
+        untidy.pools(si, "/dc/host/farm", ("gpu",))
+    settings = {
+        **yaml.load(EXAMPLES["resource_pool"].read_text(), yaml.BaseLoader)["vcenter"],
+        "datacenter": "dc",
+    }
+    site = init.empty("mine", settings, tmp_path, sandbox=crowded.running)
+    kinds = frozenset({"resource_pool", "virtual_machine"})
+    found = init.described(site, settings, only=kinds, context=run_context(crowded.running))
+    pool = yaml.load(found.text, yaml.BaseLoader)["resource_pool"]["gpu"]
+    assert pool["cluster"] == "/dc/host/farm"
+    assert "alone" not in found.text
+    assert found.differing == {}
+
+
+def test_a_namesake_in_another_datacenter_is_nothing_to_warn_of(mine: Path, crowded: Crowded) -> None:
+    with administrator(crowded.running) as si:
+        pool = untidy.find(si, "/abroad/elsewhere/host/farm/Resources")
+        untidy.machines(untidy.find(si, "/abroad/elsewhere/vm"), ("db",), pool, "shared")
+        untidy.find(si, "/dc/vm").CreateFolder("teamB")
+    mine.write_text(mine.read_text().replace("cluster: farm", "cluster: /dc/host/farm"))
+    assert [str(each) for each in plan(mine, crowded.running).warnings] == []
+
+
 @pytest.mark.thorough
 def test_what_init_writes_of_it_leads_back_to_each_object_and_to_no_other(
     crowded: Crowded, tmp_path: Path

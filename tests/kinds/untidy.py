@@ -5,16 +5,16 @@ hard to write, a VM that can't be read, hosts that are disconnected and in maint
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 from kinds.by_hand import leaves
-from pyVim.task import WaitForTask
 from pyVmomi import vim
 from rights.given import administrator
+from torture.hands import settled
 
 import bfinfra.kinds as registry
 from bfinfra.sandbox import SMALL_WORLD, Running
@@ -91,26 +91,28 @@ def fill(sandbox: Running, names: Names) -> None:
     """Makes the twins of these names, and what is hard to write."""
     with administrator(sandbox) as si:
         _machines(si, names.machines)
-        _pools(si, names.pools)
+        for cluster in RESOURCES:
+            pools(si, cluster, sorted(names.pools))
         _networks(si, names.switches | {"roce"}, names.groups | {"high-speed"})
-        for name, method in (
-            (DISCONNECTED, "DisconnectHost_Task"),
-            (MAINTAINED, "EnterMaintenanceMode_Task"),
-        ):
-            host = _find(si, f"/abroad/elsewhere/host/farm/{name}")
-            WaitForTask(getattr(host, method)(*([60] if "Enter" in method else [])))
+        out_of_service(
+            si,
+            disconnected=f"/abroad/elsewhere/host/farm/{DISCONNECTED}",
+            maintained=f"/abroad/elsewhere/host/farm/{MAINTAINED}",
+        )
     sandbox.change({"inaccessible": LOST})
 
 
-def _find(si: Any, path: str) -> Any:
+def find(si: Any, path: str) -> Any:
+    """What is at a path; it has to be there."""
     found = si.content.searchIndex.FindByInventoryPath(path)
     assert found is not None, path
     return found
 
 
-def _machine(name: str, store: str) -> vim.vm.ConfigSpec:
-    files = vim.vm.FileInfo(vmPathName=f"[{store}]")
-    return vim.vm.ConfigSpec(name=name, guestId="other3xLinux64Guest", files=files, numCPUs=1, memoryMB=64)
+def out_of_service(si: Any, *, disconnected: str, maintained: str) -> None:
+    """Two hosts, by their paths."""
+    settled(find(si, disconnected).DisconnectHost_Task())
+    settled(find(si, maintained).EnterMaintenanceMode_Task(60))
 
 
 def _kept(name: str) -> str:
@@ -120,55 +122,66 @@ def _kept(name: str) -> str:
 
 def _machines(si: Any, names: frozenset[str]) -> None:
     for team in TEAMS[:2]:
-        _find(si, "/dc/vm").CreateFolder(team.rpartition("/")[2])
-    inner = _find(si, TEAMS[0]).CreateFolder("a%2fb")
+        find(si, "/dc/vm").CreateFolder(team.rpartition("/")[2])
+    inner = find(si, TEAMS[0]).CreateFolder("a%2fb")
     inner.CreateFolder("teamA")
-    hers = _find(si, "/dc/host/farm/Resources")
+    hers = find(si, "/dc/host/farm/Resources")
     for team in TEAMS:
-        pool, store = (_find(si, "/abroad/elsewhere/host/farm/Resources"), "shared")
+        pool, store = (find(si, "/abroad/elsewhere/host/farm/Resources"), "shared")
         pool, store = (hers, "local") if team.startswith("/dc") else (pool, store)
-        for name in sorted(names):
-            WaitForTask(_find(si, team).CreateVM_Task(_machine(name, store), pool))
+        machines(find(si, team), sorted(names), pool, store)
     within = [f"{each}/{name}" for name in sorted(names) for each in ("x", "vm")]  # its name ends like theirs
-    for name in (*ODD, *within, LOST):
-        WaitForTask(inner.CreateVM_Task(_machine(_kept(name), "local"), hers))
+    machines(inner, (*ODD, *within, LOST), hers, "local")
 
 
-def _pools(si: Any, names: frozenset[str]) -> None:
+def machines(folder: Any, names: Iterable[str], pool: Any, store: str) -> None:
+    """Small ones, switched off, without network."""
+    for name in names:
+        spec = vim.vm.ConfigSpec(
+            name=_kept(name),
+            guestId="other3xLinux64Guest",
+            files=vim.vm.FileInfo(vmPathName=f"[{store}]"),
+            numCPUs=1,
+            memoryMB=64,
+        )
+        settled(folder.CreateVM_Task(spec, pool))
+
+
+def pools(si: Any, cluster: str, names: Iterable[str]) -> None:
+    """Each within the one before, and the odd ones in the last."""
     share = vim.ResourceAllocationInfo(
         reservation=0, limit=-1, expandableReservation=True, shares=vim.SharesInfo(level="low", shares=1)
     )
     spec = vim.ResourceConfigSpec(cpuAllocation=share, memoryAllocation=share)
-    for cluster in RESOURCES:
-        home = _find(si, f"{cluster}/Resources")
-        for name in sorted(names):
-            home = home.CreateResourcePool(name, spec)
-        for name in ODD:
-            home.CreateResourcePool(_kept(name), spec)
+    home = find(si, f"{cluster}/Resources")
+    for name in names:
+        home = home.CreateResourcePool(name, spec)
+    for name in ODD:
+        home.CreateResourcePool(_kept(name), spec)
 
 
 def _networks(si: Any, switches: frozenset[str], groups: frozenset[str]) -> None:
+    theirs = {"/abroad/elsewhere/network": switches, "/dc/network": {"theirs", "of/others"}}
+    for path, name in ((path, each) for path, found in theirs.items() for each in sorted(found)):
+        named = {"roce": (*sorted(groups), *ODD), "theirs": ODD}.get(name, ("VM Network 2",))
+        switch(si, path, name, named)
+
+
+def switch(si: Any, path: str, name: str, groups: Iterable[str]) -> None:
+    """In a network folder, with these port groups."""
+    config = vim.dvs.VmwareDistributedVirtualSwitch.ConfigSpec(name=name, description="theirs")
+    settled(find(si, path).CreateDVS_Task(vim.DistributedVirtualSwitch.CreateSpec(configSpec=config)))
     port = vim.dvs.VmwareDistributedVirtualSwitch.VmwarePortConfigPolicy(
         vlan=vim.dvs.VmwareDistributedVirtualSwitch.VlanIdSpec(vlanId=7, inherited=False)
     )
-    theirs = {"/abroad/elsewhere/network": switches, "/dc/network": {"theirs", "of/others"}}
-    for path, switch in ((path, each) for path, found in theirs.items() for each in sorted(found)):
-        config = vim.dvs.VmwareDistributedVirtualSwitch.ConfigSpec(name=switch, description="theirs")
-        spec = vim.DistributedVirtualSwitch.CreateSpec(configSpec=config)
-        WaitForTask(_find(si, path).CreateDVS_Task(spec))
-        named = {"roce": (*sorted(groups), *ODD), "theirs": ODD}.get(switch, ("VM Network 2",))
-        specs = [
-            vim.dvs.DistributedVirtualPortgroup.ConfigSpec(
-                name=_kept(name),
-                description="theirs",
-                numPorts=4,
-                type="earlyBinding",
-                defaultPortConfig=port,
-            )
-            for name in named
-        ]
-        made = _find(si, f"{path}/{switch.replace('/', '%2f')}")
-        WaitForTask(made.AddDVPortgroup_Task(specs))
+    specs = [
+        vim.dvs.DistributedVirtualPortgroup.ConfigSpec(
+            name=_kept(each), description="theirs", numPorts=4, type="earlyBinding", defaultPortConfig=port
+        )
+        for each in groups
+    ]
+    if specs:
+        settled(find(si, f"{path}/{name.replace('/', '%2f')}").AddDVPortgroup_Task(specs))
 
 
 def objects(sandbox: Running) -> dict[str, Any]:

@@ -273,8 +273,9 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
         for pool in (each for each in facts.pools if each.owner in here):
             name, mark = self._name_and_mark(pool)
             state = self._state(pool, mark, facts, None)
-            place: dict[str, object] = {"cluster": state.cluster}
-            place |= {"parent": state.parent} if state.parent else {}
+            place: dict[str, object] = {"cluster": facts.inventory.called[pool.owner]}
+            above = facts.inventory.called.get(pool.parent, "")
+            place |= {"parent": above if "/" in above else state.parent} if state.parent else {}
             yield Description(
                 name, {**place, "cpu": _plain(pool.cpu), "memory": _plain(pool.memory, MIB)}, state
             )

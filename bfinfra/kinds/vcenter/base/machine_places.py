@@ -47,6 +47,12 @@ def places_of(machine: Vm, inventory: Inventory) -> MachinePlaces:
     )
 
 
+def here(machines: Iterable[Vm], inventory: Inventory) -> list[Vm]:
+    """Without those of other datacenters: neither their host nor their folder is in the inventory."""
+    hosts, folders = ({each.moid for each in things} for things in (inventory.hosts, inventory.folders))
+    return [each for each in machines if each.host in hosts or each.folder in folders]
+
+
 def datastore_of(disk: Disk) -> str:
     """The datastore in the file of a disk: `[local] bf-01/bf-01.vmdk` → local."""
     match = re.match(r"\[([^]]+)\]", disk.file)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.vcenter.base import datastores
 from bfinfra.kinds.vcenter.base.machine_notes import MARKS, appliance
-from bfinfra.kinds.vcenter.base.machine_places import places_of
+from bfinfra.kinds.vcenter.base.machine_places import here, places_of
 from bfinfra.kinds.vcenter.bitfusion_server import decide, minimum, room, space, steps
 from bfinfra.kinds.vcenter.bitfusion_server.checks import CHECKS
 from bfinfra.kinds.vcenter.bitfusion_server.describe import description
@@ -98,7 +98,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
         """Every VM whose product is called Bitfusion."""
         origins = {each.moid: each for each in self._vcenter.machines.origins() if appliance(each)}
         inventory = self._vcenter.inventory.read()
-        for machine in self._vcenter.machines.read(sorted(origins), KEYS) if origins else ():
+        for machine in here(self._vcenter.machines.read(sorted(origins), KEYS) if origins else (), inventory):
             places = places_of(machine, inventory)
             yield description(read(machine, places.host), origins[machine.moid], places)
 

@@ -29,11 +29,14 @@ def folder_of(spec: Spec, inventory: Inventory) -> str:
 def namesakes(
     specs: Mapping[str, Spec], briefs: Iterable[Brief], inventory: Inventory
 ) -> Mapping[str, Sequence[str]]:
-    """Machine → the paths of VMs of its name in other folders, if there are any."""
+    """Machine → the paths of VMs of its name in other folders of the site's datacenter, if there are any."""
     found: dict[str, list[str]] = {}
     for brief in briefs:
-        if (spec := specs.get(brief.name)) and brief.folder != folder_of(spec, inventory):
-            found.setdefault(brief.name, []).append(as_thing(brief, inventory).where)
+        if (spec := specs.get(brief.name)) is None or brief.folder == folder_of(spec, inventory):
+            continue
+        where = as_thing(brief, inventory).where
+        if where != brief.name or not brief.folder:  # without a folder it is in a vApp
+            found.setdefault(brief.name, []).append(where)
     return {name: sorted(paths) for name, paths in found.items()}
 
 

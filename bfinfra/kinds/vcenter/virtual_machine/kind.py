@@ -12,7 +12,7 @@ from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Vm
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.vcenter.base import datastores
 from bfinfra.kinds.vcenter.base.machine_notes import IMPORTING, MARK, MARKS, OF_ALL, SECRETS
-from bfinfra.kinds.vcenter.base.machine_places import by_path, detailed, named, places_of, unread_of
+from bfinfra.kinds.vcenter.base.machine_places import by_path, detailed, here, named, places_of, unread_of
 from bfinfra.kinds.vcenter.base.secret_properties import SecretProperty, digested, revealed
 from bfinfra.kinds.vcenter.virtual_machine.checks import CHECKS
 from bfinfra.kinds.vcenter.virtual_machine.decide import decide
@@ -145,7 +145,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         """Every VM except templates, Bitfusion servers, and those that a vCenter extension made."""
         moids = sorted(each.moid for each in self._vcenter.machines.origins() if described(each))
         inventory = self._vcenter.inventory.read()
-        for machine in self._vcenter.machines.read(moids, KEYS) if moids else ():
+        for machine in here(self._vcenter.machines.read(moids, KEYS) if moids else (), inventory):
             yield description(_state(machine), places_of(machine, inventory))
 
     @staticmethod
