@@ -13,7 +13,7 @@ from bfinfra.engine.applied import spec_of
 from bfinfra.engine.known import Known
 from bfinfra.engine.lost import GONE
 from bfinfra.engine.observe import Kinds, ObservedState
-from bfinfra.engine.plan import DesiredState, decide, known, ours, unseen
+from bfinfra.engine.plan import RECONNECT, DesiredState, decide, known, ours, unseen
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.awaited import Awaited
 from bfinfra.model.compare import UNFINISHED, Change, differences
@@ -89,7 +89,10 @@ def report(
         {
             **plan.unreadable,
             **{str(key): why for key, why in hidden.items()},
-            **{address: f"{why}; its last known values were compared" for address, why in plan.stale.items()},
+            **{
+                address: f"{why}; its last known values were compared; {RECONNECT}"
+                for address, why in plan.stale.items()
+            },
         },
         tuple(each for each in plan.warnings if each.problem.what not in said),
         existing,

@@ -27,6 +27,9 @@ from bfinfra.model.resource import State
 from bfinfra.model.site import Site
 from bfinfra.model.step import Disruption, Step
 
+RECONNECT = "connect it again, then run this again"
+"""What helps a resource that was compared by its last known values."""
+
 
 @dataclass(frozen=True)
 class DesiredState:
@@ -110,9 +113,7 @@ def _stale(
 
 def unseen(key: Key, why: str, where: Place | str = "") -> Problem:
     """What is said of a resource whose last known values were compared."""
-    return Problem(
-        f"{key}: its last known values were compared", where, why, "connect it again, then run this again"
-    )
+    return Problem(f"{key}: its last known values were compared", where, why, RECONNECT)
 
 
 def _seen_of(partial: Partial | None, unreadable: Mapping[Key | str, str]) -> dict[Key | str, str]:

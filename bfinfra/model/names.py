@@ -12,6 +12,8 @@ DNS_LABEL_RULE = (
 )
 DNS_NAME = r"(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 DNS_NAME_RULE = "lower-case letters, digits, dashes and dots, at most 253 characters"
+VCENTER_NAME = r"[^\s/]{1,80}"
+VCENTER_NAME_RULE = "no blanks and no slash, at most 80 characters"
 LABEL_VALUE = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 LABEL_VALUE_RULE = (
     "letters, digits, dashes, underscores and dots, with a letter or digit at both ends, at most 63 "

@@ -163,3 +163,19 @@ def test_a_run_that_finishes_says_nothing_of_the_kind(sandbox: Any, tmp_path: Pa
     done = apply(changed("virtual_machine", sandbox, tmp_path), sandbox)
     assert (done.ending, done.out_of_service) == ("done", ())
     assert "Out of service" not in summary.outcome(done)
+
+
+def test_a_machine_that_the_file_wants_off_is_not_called_out_of_service(
+    sandbox: Any, tmp_path: Path, refused: Callable[..., None]
+) -> None:
+    path = changed("virtual_machine", sandbox, tmp_path)
+    site = yaml.safe_load(path.read_text())
+    machines = site["virtual_machine"]
+    machines["off"] = {**next(iter(machines.values())), "cpus": 4, "power": "off"}
+    path.write_text(yaml.safe_dump(site))
+    refused(sandbox)
+    found = apply(path, sandbox)
+    assert found.ending == "failed"
+    assert ["virtual_machine/off" in str(each) for each in found.out_of_service] == [False], (
+        found.out_of_service
+    )

@@ -145,7 +145,7 @@ class Found(Generic[F_co]):
 
 @dataclass(frozen=True, slots=True)
 class Nowhere:
-    """No object of that name. `known`: the names that there are."""
+    """No object of that name or path. `known`: the names, or paths, that there are."""
 
     known: tuple[str, ...] = ()
 
@@ -168,9 +168,9 @@ def lookup(things: Iterable[E], text: str) -> Lookup[E]:
     found = exact or [each for each in every if each.is_called(text)]
     if len(found) == 1:
         return Found(found[0])
-    return (
-        Several(tuple(sorted(t.paths[0] for t in found))) if found else Nowhere(tuple(t.name for t in every))
-    )
+    if found:
+        return Several(tuple(sorted(each.paths[0] for each in found)))
+    return Nowhere(tuple(each.paths[0] if text.startswith("/") else each.name for each in every))
 
 
 def called(things: Iterable[Thing]) -> dict[str, str]:

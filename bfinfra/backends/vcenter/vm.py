@@ -162,7 +162,10 @@ class Vm:
         """Why vCenter doesn't know its configuration, so that no mark can be found in it; "" if it does."""
         if self.instance_uuid:
             return ""
-        return f"the VM {self.name} is {self.connection}: vCenter can't read its configuration and its mark"
+        return (
+            f"the VM {self.name} is {self.connection}: vCenter can't read its configuration and its mark; "
+            "make its datastore accessible again, or take the VM out of vCenter's inventory"
+        )
 
     @property
     def last_known(self) -> str:

@@ -19,6 +19,7 @@ from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark, above, below
+from bfinfra.model.names import VCENTER_NAME, VCENTER_NAME_RULE
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import READ, VCENTER, Entity, PrivilegePlaces, Use, holds
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 class Spec(resource.Spec):
     """The desired state of one port group; its name is the port group's name in vCenter."""
+
+    name_pattern = VCENTER_NAME
+    name_rule = VCENTER_NAME_RULE
 
     switch: Annotated[str, Ref("distributed_switch", optional=True)]
     """Distributed switch, of this site or existing."""

@@ -10,6 +10,7 @@ from bfinfra.model.errors import Refusal
 from bfinfra.model.suggest import nearest
 
 T = TypeVar("T")
+LOOKED = "none is called so in vcenter.datacenter, or in any if the site names none"
 
 
 def the(found: Lookup[T], what: str, text: str, field: str, around: str = "") -> T:
@@ -36,7 +37,7 @@ def nowhere(what: str, text: str, field: str, known: Iterable[str]) -> Refusal:
 
 def _several(what: str, text: str, field: str, paths: Sequence[str]) -> Refusal:
     return Refusal(
-        f"{len(paths)} {what}s are called {text}",
+        f"{len(paths)} {what}{'es' if what.endswith('ch') else 's'} are called {text}",
         field=field,
         why=", ".join(paths),
         next="write the path of the one that is meant",
@@ -47,6 +48,6 @@ def _nowhere(what: str, text: str, field: str, known: Sequence[str], around: str
     return Refusal(
         f"there is no {what} {text}{around and f' {around}'}",
         field=field,
-        why="" if around else "vCenter doesn't know it",
+        why="" if around else LOOKED,
         next=nearest(text, known) or "make it first",
     )

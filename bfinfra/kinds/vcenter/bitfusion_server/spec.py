@@ -22,6 +22,7 @@ from bfinfra.model import conflict, resource
 from bfinfra.model.choice import one_of
 from bfinfra.model.conflict import Taken
 from bfinfra.model.errors import FieldError
+from bfinfra.model.names import VCENTER_NAME, VCENTER_NAME_RULE
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 from bfinfra.model.resource import Part
@@ -137,6 +138,9 @@ class Network(Part):
 
 class Spec(resource.Spec):
     """The desired state of one server."""
+
+    name_pattern = VCENTER_NAME
+    name_rule = VCENTER_NAME_RULE
 
     awaits: ClassVar = {
         "ova.file": "download the appliance from the vendor's site (Bitfusion's server OVA)",

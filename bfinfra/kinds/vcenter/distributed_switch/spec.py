@@ -11,6 +11,7 @@ from bfinfra.kinds.capabilities import SETTINGS
 from bfinfra.model import conflict, resource
 from bfinfra.model.conflict import Taken
 from bfinfra.model.errors import FieldError
+from bfinfra.model.names import VCENTER_NAME, VCENTER_NAME_RULE
 from bfinfra.model.order import Capability, Specs
 
 Nic = Annotated[str, StringConstraints(pattern=r"^vmnic\d+$")]
@@ -18,6 +19,9 @@ Nic = Annotated[str, StringConstraints(pattern=r"^vmnic\d+$")]
 
 class Spec(resource.Spec):
     """The desired state of one switch; its name is the switch's name in vCenter."""
+
+    name_pattern = VCENTER_NAME
+    name_rule = VCENTER_NAME_RULE
 
     mtu: Annotated[int, Field(ge=1280, le=9000)] = 1500
     """Largest frame, in bytes."""

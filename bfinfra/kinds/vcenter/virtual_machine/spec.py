@@ -12,6 +12,7 @@ from bfinfra.model import conflict, resource
 from bfinfra.model.choice import one_of
 from bfinfra.model.conflict import Taken
 from bfinfra.model.errors import FieldError, Problem
+from bfinfra.model.names import VCENTER_NAME, VCENTER_NAME_RULE
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 from bfinfra.model.resource import Part
@@ -83,6 +84,9 @@ class Library(Part):
 
 class Spec(resource.Spec):
     """The desired state of one machine; its name is the machine's name in vCenter."""
+
+    name_pattern = VCENTER_NAME
+    name_rule = VCENTER_NAME_RULE
 
     awaits: ClassVar = {
         "cloud_init.user_data": "write it, or get it from whoever does",

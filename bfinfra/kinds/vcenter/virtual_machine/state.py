@@ -41,8 +41,9 @@ class State(resource.State):
         return self.machine.last_known
 
     def out_of_service(self) -> str:
-        """Return `is off` while it is."""
-        return "" if self.machine.on else "is off"
+        """Return `is off` while it is, unless the file wanted that when it was last applied."""
+        wanted = self.mark and self.mark.applied and self.mark.applied.get("power") == "off"
+        return "" if self.machine.on or wanted else "is off"
 
 
 @dataclass(frozen=True)
