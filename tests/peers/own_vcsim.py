@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ssl
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from peers.found import USER, Peers
+from pyVim.connect import Disconnect, SmartConnect
 
 WORLD = (
     *("-api-version", "8.0.3.0", "-shim", "-wcp"),
@@ -36,3 +39,15 @@ def started(peers: Peers, *words: str) -> Iterator[Peers]:
             yield replace(peers, vcsim=output[-1].split("@")[-1].split("/")[0])
         finally:
             process.kill()
+
+
+@contextmanager
+def session(peers: Peers) -> Iterator[Any]:
+    """A pyVmomi session of somebody else on it."""
+    host, _, port = peers.vcsim.rpartition(":")
+    trust = ssl.create_default_context(cadata=ssl.get_server_certificate((host, int(port))))
+    si = SmartConnect(host=host, port=int(port), user=USER, pwd=peers.password, sslContext=trust)
+    try:
+        yield si
+    finally:
+        Disconnect(si)

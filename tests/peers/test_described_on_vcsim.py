@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from peers.conftest import Vcsim, vcsim_site
 from peers.found import USER, Peers
+from peers.own_vcsim import session
 from peers.site_files import RUN_CONTEXT
-from pyVim.connect import Disconnect, SmartConnect
 from pyVim.task import WaitForTask
 from pyVmomi import vim
 
@@ -25,20 +25,17 @@ EXPECTED = {"distributed_switch", "gpu_host", "port_group", "resource_pool", "vi
 
 def switch(peers: Peers) -> None:
     """By pyVmomi as shipped."""
-    host, _, port = peers.vcsim.rpartition(":")
-    trust = ssl.create_default_context(cadata=ssl.get_server_certificate((host, int(port))))
-    si = SmartConnect(host=host, port=int(port), user=USER, pwd=peers.password, sslContext=trust)
     dvs = vim.dvs.VmwareDistributedVirtualSwitch
     uplinks = vim.DistributedVirtualSwitch.NameArrayUplinkPortPolicy(uplinkPortName=["Uplink 1"])
     config = dvs.ConfigSpec(name="theirs", maxMtu=9000, uplinkPortPolicy=uplinks)
     spec = vim.DistributedVirtualSwitch.CreateSpec(configSpec=config)
-    WaitForTask(si.content.searchIndex.FindByInventoryPath("DC0/network").CreateDVS_Task(spec))
     group = vim.dvs.DistributedVirtualPortgroup.ConfigSpec(name="theirs-31", type="earlyBinding", numPorts=8)
     vlan = dvs.VlanIdSpec(vlanId=31, inherited=False)
     group.defaultPortConfig = dvs.VmwarePortConfigPolicy(vlan=vlan)
-    found = si.content.searchIndex.FindByInventoryPath("DC0/network/theirs")
-    WaitForTask(found.AddDVPortgroup_Task([group]))
-    Disconnect(si)
+    with session(peers) as si:
+        WaitForTask(si.content.searchIndex.FindByInventoryPath("DC0/network").CreateDVS_Task(spec))
+        found = si.content.searchIndex.FindByInventoryPath("DC0/network/theirs")
+        WaitForTask(found.AddDVPortgroup_Task([group]))
 
 
 @pytest.fixture

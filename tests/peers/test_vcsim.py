@@ -5,15 +5,14 @@ destroyed.
 from __future__ import annotations
 
 import json
-import ssl
 from pathlib import Path
 from typing import Any
 
 import pytest
 from peers.conftest import Vcsim, vcsim_site
-from peers.found import USER, Peers
+from peers.found import Peers
+from peers.own_vcsim import session
 from peers.site_files import SiteFile, all_are, endings, fields
-from pyVim.connect import Disconnect, SmartConnect
 from pyVim.task import WaitForTask
 from pyVmomi import vim
 
@@ -64,20 +63,15 @@ def attach(peers: Peers, name: str, address: str) -> None:
     """govc asks vcsim for the devices of no host in particular, and gets none; pyVmomi attaches what it is
     given.
     """
-    host, _, port = peers.vcsim.rpartition(":")
-    trust = ssl.create_default_context(cadata=ssl.get_server_certificate((host, int(port))))
-    si = SmartConnect(
-        host=host, port=int(port), user=USER, pwd=peers.password, sslContext=trust, httpConnectionTimeout=20
-    )
     backing = vim.vm.device.VirtualPCIPassthrough.DeviceBackingInfo(
         id=address, deviceId="1db6", systemId="", vendorId=0x10DE, deviceName="gpu"
     )
     card = vim.vm.device.VirtualDeviceSpec(
         operation="add", device=vim.vm.device.VirtualPCIPassthrough(key=-1, backing=backing)
     )
-    found = si.content.searchIndex.FindByInventoryPath(f"DC0/vm/{name}")
-    WaitForTask(found.ReconfigVM_Task(vim.vm.ConfigSpec(deviceChange=[card])))
-    Disconnect(si)
+    with session(peers) as si:
+        found = si.content.searchIndex.FindByInventoryPath(f"DC0/vm/{name}")
+        WaitForTask(found.ReconfigVM_Task(vim.vm.ConfigSpec(deviceChange=[card])))
 
 
 def passthrough(vcsim: Vcsim, name: str = "DC0_C0_H0") -> list[tuple[bool, bool]]:
