@@ -79,6 +79,8 @@ def narrowed(  # noqa: PLR0913 - what a rotation or an adoption goes by
 
     if not only:
         return found
-    if adopt and not adopt_all:
+    if adopt_all:
+        return target.adopting_all(found, site, observed, kinds, CLUSTERS)
+    if adopt:
         return target.adopting(found, only, site, observed, kinds)
-    return target.only(found, target.unmarked(found, observed, kinds) if adopt_all else only, CLUSTERS)
+    return target.only(found, only, CLUSTERS)

@@ -23,7 +23,10 @@ class Service:
 
     def __init__(self, desired: DesiredState, observed: ObservedState, kinds: Kinds) -> None:
         self._desired, self._observed, self._kinds = desired, observed, kinds
-        self._before = {key: state.out_of_service() for key, state in self._own().items()}
+        self._before = {key: self._how(key, state) for key, state in self._own().items()}
+
+    def _how(self, key: Key, state: State) -> str:
+        return state.out_of_service(self._desired.wanted.get(key))
 
     def _own(self) -> dict[Key, State]:
         """The states of the site's resources whose kind can be out of service."""
@@ -49,7 +52,7 @@ class Service:
     ) -> Iterator[OutOfService]:
         own = self._own()
         for key in sorted({*own, *unread}, key=str):
-            how = own[key].out_of_service() if key in own else ""
+            how = self._how(key, own[key]) if key in own else ""
             if how and (not self._before.get(key) or key in unfinished):
                 seen = f", as it was last read ({unread[key]})" if key in unread else ""
                 yield OutOfService(key, how + seen, _left(run, key))

@@ -9,7 +9,7 @@ from bfinfra.engine import graph
 from bfinfra.engine.graph import closure
 from bfinfra.engine.observe import Kinds, ObservedState
 from bfinfra.model.compare import UNFINISHED
-from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.errors import BfinfraError, Problem, Warned
 from bfinfra.model.kind import Source
 from bfinfra.model.order import Before, Specs
 from bfinfra.model.partial import Partial
@@ -72,6 +72,25 @@ def only(found: Plan, keys: frozenset[Key], places: Collection[str] = ()) -> Pla
         if where in {str(key) for key in keys} or where.partition("/")[0] in places
     }
     return replace(found, items=items, problems=problems, unreadable=unreadable, stale={}, warnings=())
+
+
+def adopting_all(
+    found: Plan, site: Site, observed: ObservedState, kinds: Kinds, places: Collection[str] = ()
+) -> Plan:
+    """The plan limited to what an adoption of all takes. What can't be read is left out, and named."""
+    limited = only(found, unmarked(found, observed, kinds), places)
+    own = [key for key in site.resources if not isinstance(kinds[key.kind], Source)]
+    known = {*map(str, own), *(key.kind for key in own)}
+    left = {at: why for at, why in found.unreadable.items() if at in known and at not in limited.unreadable}
+    warnings = (
+        Warned(
+            Problem(
+                f"{at}: it is not adopted, as it can't be read", why=why, next="adopt it once it can be read"
+            )
+        )
+        for at, why in sorted(left.items())
+    )
+    return replace(limited, warnings=(*limited.warnings, *warnings))
 
 
 def unmarked(found: Plan, observed: ObservedState, kinds: Kinds) -> frozenset[Key]:

@@ -130,8 +130,9 @@ class State:
         """Return why its fields are last known values: its server has lost it. "" if they are current."""
         return ""
 
-    def out_of_service(self) -> str:
+    def out_of_service(self, spec: Any) -> str:
         """Return in what way it does not serve now, after its name: `is off`, `is in maintenance mode`; "" if
-        it serves. A kind with steps that stop it, restart it or let it enter maintenance mode says it here.
+        it serves, or isn't to. `spec`: its Spec, None if the site has it no more. A kind with steps that stop
+        it, restart it or let it enter maintenance mode says it here.
         """
         return ""

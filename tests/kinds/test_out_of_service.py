@@ -159,6 +159,19 @@ def test_what_can_not_be_read_any_more_is_said_to_be_so(
     assert found.how.startswith(words)
 
 
+def test_what_the_file_wants_off_is_not_said_to_be_off(
+    sandbox: Any, tmp_path: Path, refused: Callable[..., None]
+) -> None:
+    path = changed("virtual_machine", sandbox, tmp_path)
+    site = yaml.safe_load(path.read_text())
+    for each in site["virtual_machine"].values():
+        each["power"] = "off"
+    path.write_text(yaml.safe_dump(site))
+    refused(sandbox)
+    outcome = apply(path, sandbox)
+    assert (outcome.ending, outcome.out_of_service) == ("failed", ())
+
+
 def test_a_run_that_finishes_says_nothing_of_the_kind(sandbox: Any, tmp_path: Path) -> None:
     done = apply(changed("virtual_machine", sandbox, tmp_path), sandbox)
     assert (done.ending, done.out_of_service) == ("done", ())

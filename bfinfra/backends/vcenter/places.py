@@ -21,7 +21,7 @@ ROOT = "vm"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thing:
     """An object of the inventory. `ref`: the server's object, for this package only; `where`: its path, such
-    as `/DC0/host/gpu/farm`.
+    as `/DC0/host/gpu/farm`; `datacenter`: the path of its datacenter.
     """
 
     moid: str
@@ -185,6 +185,14 @@ def called(things: Iterable[Thing]) -> dict[str, str]:
     }
 
 
+def meant(things: Iterable[E], texts: Iterable[str]) -> dict[str, E]:
+    """The things by what a site calls them: each of its `texts` that leads to one, and see `called`."""
+    every = list(things)
+    names = called(every)
+    found = {names[each.moid]: each for each in every if names[each.moid]}
+    return found | {text: each for text in dict.fromkeys(texts) if (each := only(lookup(every, text)))}
+
+
 def _own(thing: Thing, every: Iterable[Thing]) -> str:
     texts = (thing.name, *thing.paths)
     return next((text for text in texts if only(lookup(every, text)) is thing), "")
@@ -232,7 +240,7 @@ class Inventory:
         return frozenset(thing.moid for things in everything for thing in things)
 
     def cluster(self, text: str) -> Lookup[Cluster]:
-        """A cluster by its name or path. `datacenter` below: the one in which to look, "" for all."""
+        """A cluster by its name or path. `datacenter` below: the path of the one to look in, "" for all."""
         return lookup(self.clusters, text)
 
     def host(self, text: str, datacenter: str = "") -> Lookup[Host]:

@@ -77,7 +77,7 @@ class NewDisk:
     thin: bool = True
 
 
-def called(name: str) -> str:
+def own_name(name: str) -> str:
     """The name of a VM; where vCenter shows the path of a file that it can't read, the name of that file:
     `[local] db/db.vmx` → db.
     """
@@ -98,9 +98,9 @@ class Brief:
     also: tuple[str, ...] = ()
 
     @property
-    def called(self) -> str:
-        """See `called`."""
-        return called(self.name)
+    def own_name(self) -> str:
+        """See `own_name`."""
+        return own_name(self.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from bfinfra.backends.vcenter.places import Found, Inventory, Lookup, Nowhere, S
 from bfinfra.backends.vcenter.vm import Brief, Hardware, Vm
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.capabilities import machine
+from bfinfra.kinds.named import the
 from bfinfra.kinds.vcenter.base.machine_notes import MARKS, OF_ALL, SETTINGS
 from bfinfra.kinds.vcenter.base.machine_places import named
-from bfinfra.kinds.vcenter.base.named import the
 from bfinfra.model import compare, conflict, kind, resource
 from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.conflict import Taken
@@ -86,7 +86,7 @@ class State(resource.State):
         """Return why its fields are last known values; "" if they are current."""
         return self.machine.last_known
 
-    def out_of_service(self) -> str:
+    def out_of_service(self, spec: Any) -> str:
         """Return that its VM is off while it is."""
         return "" if self.machine.on else f"is on the VM {self.vm}, which is off"
 

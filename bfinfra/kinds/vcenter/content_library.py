@@ -14,7 +14,7 @@ from bfinfra.backends.vcenter.content import OURS, ContentLibraries, Library
 from bfinfra.backends.vcenter.content import Subscription as Follows
 from bfinfra.backends.vcenter.places import Thing, called, lookup, only
 from bfinfra.kinds.capabilities import library
-from bfinfra.kinds.vcenter.base.named import the
+from bfinfra.kinds.named import the
 from bfinfra.model import compare, kind, resource
 from bfinfra.model.compare import Change
 from bfinfra.model.context import PlanContext, ResolvedRef

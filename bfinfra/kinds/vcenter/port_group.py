@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from bfinfra.backends.vcenter.networks import GroupPlan, Networks, PortGroup, Switch
-from bfinfra.backends.vcenter.places import only
+from bfinfra.backends.vcenter.places import called, only
+from bfinfra.kinds.named import the
 from bfinfra.kinds.vcenter.base.machine_notes import MARK
-from bfinfra.kinds.vcenter.base.named import the
 from bfinfra.model import compare, kind, resource
 from bfinfra.model.compare import Change, Unknown, differences
 from bfinfra.model.context import PlanContext, ResolvedRef

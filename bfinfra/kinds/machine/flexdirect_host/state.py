@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bfinfra.kinds.machine.base import OnHosts, SoftwareFacts, read_record, record_commands, text_of
 from bfinfra.model.awaited import Away
@@ -51,7 +51,7 @@ class Installed:
 class State(OnHosts[Installed]):
     """FlexDirect on each of its machines."""
 
-    def out_of_service(self) -> str:
+    def out_of_service(self, spec: Any) -> str:
         """Return where its scheduler is stopped."""
         names = ", ".join(
             host for host, found in self.on.items() if found.unit and found.service == "stopped"

@@ -8,7 +8,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bfinfra.kinds.linux import first_word
 from bfinfra.kinds.machine.base import OnHosts, SoftwareFacts, read_record, record_commands, text_of
@@ -101,7 +101,7 @@ class State(OnHosts[Node]):
         """Its API."""
         return self.url.removeprefix("https://").partition("/")[0]
 
-    def out_of_service(self) -> str:
+    def out_of_service(self, spec: Any) -> str:
         """Return which of its nodes are not ready, or that its API doesn't answer."""
         if self.silent:
             return f"does not answer: {self.silent}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bfinfra.kinds.machine.base import (
     OnHosts,
@@ -62,7 +62,7 @@ class Installed:
 class State(OnHosts[Installed]):
     """The toolkit on each of its machines."""
 
-    def out_of_service(self) -> str:
+    def out_of_service(self, spec: Any) -> str:
         """Return where its container runtime is stopped."""
         names = ", ".join(
             host

@@ -4,9 +4,12 @@ custom attribute of its own, so that no note about what was applied overwrites i
 
 from __future__ import annotations
 
+from bfinfra.backends.vcenter.esxi import Lease
 from bfinfra.model.mark import Mark
+from bfinfra.model.readiness import Readiness, waiting
 from bfinfra.model.records import dataclass
-from bfinfra.model.rights import holds
+from bfinfra.model.rights import Use, holds
+from bfinfra.model.step import Step
 
 ATTRIBUTE = "bfinfra.maintenance."
 """How the custom attributes' names begin; the kind follows."""
@@ -44,3 +47,27 @@ class Begun:
     def noted(cls, mark: Mark, word: str) -> Begun:
         """The same from its word, `from:BOOT` or `from:BOOT:stay`, as notes had it before."""
         return cls(mark, word.removesuffix(":stay").removeprefix("from:"), word.endswith(":stay"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wait(Step):
+    """wait for {holder}, which restarts hosts of {cluster}"""
+
+    rights = ()
+    uses = (Use.APPLY, Use.DESTROY)
+    waits_ready = True
+    cluster: str
+    holder: str
+    """Who has the cluster's lease, and since when."""
+    key: int
+    """The lease's own."""
+
+
+def wait_for(lease: Lease | None, cluster: str) -> list[Step]:
+    """Wait for another run that holds the cluster's lease, if there is one."""
+    return [Wait(cluster=cluster, holder=str(lease), key=lease.key)] if lease else []
+
+
+def held(lease: Lease, cluster: str) -> Readiness:
+    """What is waited for until the other run gives the cluster's lease back."""
+    return waiting(f"{lease} restarts hosts of {cluster}")

@@ -15,8 +15,8 @@ from pydantic import Field
 from bfinfra.backends.vcenter.esxi import lost_hosts
 from bfinfra.backends.vcenter.esxi_settings import Noted
 from bfinfra.kinds.capabilities import SETTINGS, anywhere
+from bfinfra.kinds.named import nowhere
 from bfinfra.kinds.vcenter.base.host_note import HostNote
-from bfinfra.kinds.vcenter.base.named import nowhere
 from bfinfra.model import compare, conflict, kind, resource
 from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.conflict import Taken

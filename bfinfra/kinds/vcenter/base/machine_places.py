@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from bfinfra.backends.vcenter.places import Found, Inventory, Lookup, Thing, lookup
-from bfinfra.backends.vcenter.vm import Brief, Disk, Vm, called
+from bfinfra.backends.vcenter.vm import Brief, Disk, Vm, own_name
 from bfinfra.kinds.vcenter.base.machine_notes import MARK
 from bfinfra.model.records import dataclass
 
@@ -93,12 +93,12 @@ def detailed(meant: Mapping[str, Lookup[Thing]], machines: Iterable[Vm]) -> Mapp
 
 def by_path(machine: Vm) -> bool:
     """Whether somebody called a VM, which can be read, by the path of a file: it isn't the lost one there."""
-    return called(machine.name) != machine.name and MARK not in machine.extra
+    return own_name(machine.name) != machine.name and MARK not in machine.extra
 
 
 def unread_of(machines: Iterable[Vm]) -> Mapping[str, str]:
     """Name → why the VM that is called so can't be read, for those that can't."""
-    return {called(each.name): each.unread for each in machines if each.unread}
+    return {own_name(each.name): each.unread for each in machines if each.unread}
 
 
 def as_thing(brief: Brief, inventory: Inventory) -> Thing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bfinfra.backends.vcenter.places import Cluster, Inventory, Nowhere
-from bfinfra.kinds.vcenter.base.named import the
+from bfinfra.kinds.named import the
 from bfinfra.model.compare import Unknown
 from bfinfra.model.context import PlanContext
 

@@ -310,13 +310,13 @@ def _ours(
     for brief in briefs:
         address = Mark.address_in(brief.mark)
         name = _server(address)
-        called = brief.called
-        spec = wanted.get(called)
+        own = brief.own_name
+        spec = wanted.get(own)
         in_the_way = address is None and (
-            _is_home(spec, brief.folder, inventory) or (spec and called != brief.name)
+            _is_home(spec, brief.folder, inventory) or (spec and own != brief.name)
         )
         if in_the_way or (name and (include_unlisted or name in wanted)):
-            found[brief.moid] = name or called
+            found[brief.moid] = name or own
     return found
 
 

@@ -11,7 +11,8 @@ from bfinfra.backends.ova import Ova
 from bfinfra.backends.vcenter.esxi import HostDetail
 from bfinfra.backends.vcenter.places import Datastore, Inventory, lookup
 from bfinfra.backends.vcenter.vm import Attach
-from bfinfra.kinds.vcenter.base.named import the
+from bfinfra.kinds.named import the
+from bfinfra.kinds.power import IN_MAINTENANCE
 from bfinfra.kinds.vcenter.base.pools import pool_named
 from bfinfra.kinds.vcenter.bitfusion_server import gpus, properties, sizing
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Ova as OvaSpec

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from bfinfra.kinds.vcenter.base.begun import Begun
+from bfinfra.kinds.named import nowhere
+from bfinfra.kinds.vcenter.base.begun import Begun, wait_for
 from bfinfra.kinds.vcenter.gpu_host.cards import chosen, ours
 from bfinfra.kinds.vcenter.gpu_host.spec import Spec
 from bfinfra.kinds.vcenter.gpu_host.state import IN_EFFECT, GpuHostFacts, GpuHostNote, State
-from bfinfra.kinds.vcenter.gpu_host.steps import Await, Commit, Forget, Leave, Reboot, Set, ShutDown, Wait
+from bfinfra.kinds.vcenter.gpu_host.steps import Await, Commit, Forget, Leave, Reboot, Set, ShutDown
 from bfinfra.model import compare
 from bfinfra.model.compare import Change
 from bfinfra.model.conflict import Conflict, Spot
@@ -170,26 +171,16 @@ def _pending(name: str, state: State, wanted: Cards, restart: Callable[[], list[
     started.
     """
     if state.has_restarted:
-        return [*_wait(name, state), _leave(name, state, wanted)]
+        return [*wait_for(state.lease, state.cluster), _leave(name, state, wanted)]
     if state.detail.connected and state.detail.boot:
         return restart()
     stay = state.begun is not None and state.begun.stay
     moid, cluster = state.detail.moid, state.detail.cluster
     return [
         Await(name=name, moid=moid),
-        *_wait(name, state),
+        *wait_for(state.lease, state.cluster),
         Leave(name=name, moid=moid, cluster=cluster, note="", stay=stay),
     ]
-
-
-def _wait(name: str, state: State) -> list[Step]:
-    """Wait for another run that holds the cluster's lease, if there is one."""
-    found = state.lease
-    return (
-        [Wait(name=name, moid=state.detail.moid, cluster=state.cluster, holder=str(found), key=found.key)]
-        if found
-        else []
-    )
 
 
 def _restart(name: str, state: State, mark: Mark, found: Changes, spec: Spec) -> list[Step]:
@@ -202,7 +193,7 @@ def _restart(name: str, state: State, mark: Mark, found: Changes, spec: Spec) ->
         ShutDown(name=name, moid=state.detail.moid, vm=vm.name, vm_moid=vm.moid, changes=found)
         for vm in running
     ]
-    return [*_wait(name, state), *down, *_reboot(name, state, mark, found)]
+    return [*wait_for(state.lease, state.cluster), *down, *_reboot(name, state, mark, found)]
 
 
 def _reboot(name: str, state: State, mark: Mark, found: Changes) -> list[Step]:

@@ -7,6 +7,8 @@ import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from bfinfra.backends.vcenter.places import Thing, meant
+from bfinfra.kinds.vcenter.base.begun import Wait, held
 from bfinfra.kinds.vcenter.base.machine_notes import appliance
 from bfinfra.kinds.vcenter.gpu_host import decide, state, steps
 from bfinfra.kinds.vcenter.gpu_host.checks import CHECKS
@@ -59,7 +61,7 @@ class GpuHost(kind.Kind[Spec, State]):
     step_types = (
         steps.Set,
         steps.ShutDown,
-        steps.Wait,
+        Wait,
         steps.Reboot,
         steps.Await,
         steps.Leave,
@@ -161,7 +163,7 @@ class GpuHost(kind.Kind[Spec, State]):
         """Ready when the host is connected, every card is in effect, and no reboot is running or needed."""
         cards = [] if spec is None or state.begun else decide.owed(spec, state, self._machines)
         if state.lease and (spec is None or cards or state.begun):
-            return waiting(f"{state.lease} restarts hosts of {state.cluster}")
+            return held(state.lease, state.cluster)
         if state.begun and not (state.detail.connected and state.detail.boot):
             return waiting("the host is restarting")
         if not state.detail.connected:
@@ -188,7 +190,7 @@ class GpuHost(kind.Kind[Spec, State]):
                 self._vcenter.machines.stop(step.vm_moid)
             case steps.Reboot():
                 self._reboot(step)
-            case steps.Wait() | steps.Await():
+            case Wait() | steps.Await():
                 pass  # ready() reports when the other run has ended, and when the host is back
             case steps.Leave():
                 self._leave(step)

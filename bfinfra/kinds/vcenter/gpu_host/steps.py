@@ -51,20 +51,6 @@ class ShutDown(_OnHost):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wait(_OnHost):
-    """wait for {holder}, which restarts hosts of {cluster}"""
-
-    rights = ()
-    uses = (Use.APPLY, Use.DESTROY)
-    waits_ready = True
-    cluster: str
-    holder: str
-    """Who has the cluster's lease, and since when."""
-    key: int
-    """The lease's own."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class _InMaintenance(_OnHost):
     rights = (*MAINTENANCE, *NOTE)
     uses = (Use.APPLY, Use.DESTROY)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bfinfra.kinds.vcenter.base.begun import Begun
+from bfinfra.kinds.named import nowhere
+from bfinfra.kinds.vcenter.base.begun import Begun, wait_for
 from bfinfra.kinds.vcenter.base.host_note import HostNote
 from bfinfra.kinds.vcenter.base.host_setting import HostValue
-from bfinfra.kinds.vcenter.base.named import nowhere
 from bfinfra.kinds.vcenter.host_image.spec import Spec
 from bfinfra.kinds.vcenter.host_image.steps import (
     Commit,
@@ -21,7 +21,6 @@ from bfinfra.kinds.vcenter.host_image.steps import (
     Remediate,
     SetImage,
     State,
-    Wait,
 )
 from bfinfra.model import compare
 from bfinfra.model.compare import Change
@@ -45,7 +44,7 @@ def decide(spec: Spec | None, state: State | None, context: PlanContext) -> Sequ
     here = [each for each in state.settings if spec and each.host == spec.cluster and each.key in wanted]
     leaving = [each for each in state.settings if each not in here and _ours(each, context)]
     ends, remediations = [*_end(state, context)], [*_remediate(spec, here, leaving, state, context)]
-    waits = _wait(state) if ends or remediations else []
+    waits = wait_for(state.lease, state.settings[0].host) if ends or remediations else []
     return [
         *(waits if ends else ()),
         *ends,
@@ -111,12 +110,6 @@ def _put_back(leaving: Sequence[HostValue]) -> Iterator[Step]:
                     Change(f"components.{each.key}", each.now or None, _before(each) or None) for each in due
                 ),
             )
-
-
-def _wait(state: State) -> list[Step]:
-    """Wait for another run that holds the cluster's lease, if there is one."""
-    found, place = state.lease, state.settings[0]
-    return [Wait(cluster=place.host, moid=place.moid, holder=str(found), key=found.key)] if found else []
 
 
 def _end(state: State, context: PlanContext) -> Iterator[Step]:

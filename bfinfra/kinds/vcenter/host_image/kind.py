@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bfinfra.backends.vcenter.esxi import lost_host
 from bfinfra.backends.vcenter.vm import CONNECTED
 from bfinfra.kinds.vcenter.base import host_setting
-from bfinfra.kinds.vcenter.base.begun import Begun
+from bfinfra.kinds.vcenter.base.begun import Begun, Wait, held
 from bfinfra.kinds.vcenter.host_image.branches import newer_guests
 from bfinfra.kinds.vcenter.host_image.decide import decide, owed
 from bfinfra.kinds.vcenter.host_image.spec import Spec
@@ -25,7 +25,6 @@ from bfinfra.kinds.vcenter.host_image.steps import (
     Remediate,
     SetImage,
     State,
-    Wait,
 )
 from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
@@ -33,7 +32,7 @@ from bfinfra.model.document import Document
 from bfinfra.model.errors import Rejected
 from bfinfra.model.kind import Observation, Report
 from bfinfra.model.order import Specs
-from bfinfra.model.readiness import Readiness, Ready, waiting
+from bfinfra.model.readiness import Readiness, Ready
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import ROOT, Entity, PrivilegePlaces, Right, Use, holds, path_in
 from bfinfra.model.site import Site
@@ -189,7 +188,7 @@ class HostImageKind(host_setting.Settings[Spec, State]):
     def ready(self, spec: Spec | None, state: State) -> Readiness:
         """Waits while another run has the cluster's lease, and hosts have to go through maintenance mode."""
         if state.lease and state.settings and owed(spec, state):
-            return waiting(f"{state.lease} restarts hosts of {state.settings[0].host}")
+            return held(state.lease, state.settings[0].host)
         return Readiness(Ready.READY, note=self._vcenter.leases.warning())
 
     def _begun(self) -> Mapping[str, Begun]:

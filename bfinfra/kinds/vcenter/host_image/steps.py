@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from typing import Any
 
 from bfinfra.backends.vcenter.esxi import Lease
 from bfinfra.backends.vcenter.host_images import Depot
@@ -68,7 +69,7 @@ class State(host_setting.State):
         """Return why what its hosts run are last known values; "" if they are current."""
         return "; ".join(each.lost for each in self.hosts if each.lost)
 
-    def out_of_service(self) -> str:
+    def out_of_service(self, spec: Any) -> str:
         """Return which of its hosts are in maintenance mode."""
         names = ", ".join(each.name for each in self.hosts if each.maintenance)
         return f"has {names} in maintenance mode" if names else ""
@@ -119,19 +120,6 @@ class PutBack(OfCluster):
     what: str
     components: Mapping[str, str]
     """Component → the version before bfinfra set it, "" for none."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wait(OfCluster):
-    """wait for {holder}, which restarts hosts of {cluster}"""
-
-    rights = ()
-    uses = (Use.APPLY, Use.DESTROY)
-    waits_ready = True
-    holder: str
-    """Who has the cluster's lease, and since when."""
-    key: int
-    """The lease's own."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Disk, Hardware, NewDisk, Vm
-from bfinfra.kinds.vcenter.base.named import the
+from bfinfra.kinds.named import the
 from bfinfra.kinds.vcenter.virtual_machine.home import datacenter_of
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
 from bfinfra.model.compare import Change

@@ -333,9 +333,9 @@ class VirtualMachine(kind.Kind[Spec, State]):
         mark = Mark.owner_in(brief.mark)
         if mark is not None and (name := mark.name_of(self._site.name, NAME)):
             return name
-        called = brief.called
-        home = homes.get(called)
-        return called if home and brief.folder and (brief.folder == home or called != brief.name) else ""
+        own = brief.own_name
+        home = homes.get(own)
+        return own if home and brief.folder and (brief.folder == home or own != brief.name) else ""
 
 
 def _state(machine: Vm) -> State:

@@ -7,7 +7,7 @@ import gzip
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Annotated
+from typing import Annotated, Any
 
 from bfinfra.backends.vcenter.library_items import Declared, Item
 from bfinfra.backends.vcenter.places import Inventory, Lookup
@@ -40,10 +40,9 @@ class State(resource.State):
         """Return why its fields are last known values; "" if they are current."""
         return self.machine.last_known
 
-    def out_of_service(self) -> str:
-        """Return `is off` while it is, unless the file wanted that when it was last applied."""
-        wanted = self.mark and self.mark.applied and self.mark.applied.get("power") == "off"
-        return "" if self.machine.on or wanted else "is off"
+    def out_of_service(self, spec: Any) -> str:
+        """Return `is off` while it is, unless the site wants it off."""
+        return "" if self.machine.on or (spec is not None and spec.power == "off") else "is off"
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,16 @@ def nowhere(what: str, text: str, field: str, known: Iterable[str]) -> Refusal:
     """The refusal of a text that is none of those by which objects are `known`: their names, or their paths
     where several have a name.
     """
-    if there := sorted(each for each in known if each.endswith(f"/{text}")):
-        return _several(what, text, field, there)
-    return _nowhere(what, text, field, tuple(known))
+    there = tuple(known)
+    return ambiguous(what, text, field, there) or _nowhere(what, text, field, there)
+
+
+def ambiguous(what: str, text: str, field: str, known: Iterable[str]) -> Refusal | None:
+    """The refusal of a text that several are called, of those by which objects are `known`; None if fewer
+    are.
+    """
+    there = sorted(each for each in known if each.endswith(f"/{text}"))
+    return _several(what, text, field, there) if len(there) > 1 else None
 
 
 def _several(what: str, text: str, field: str, paths: Sequence[str]) -> Refusal:
