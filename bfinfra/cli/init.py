@@ -60,7 +60,9 @@ def add(verbs: arguments.Verbs, about: str) -> None:
         help="PEM file of vCenter's certificate authority, or the SHA-256 of its certificate",
     )
     parser.add_argument(
-        "--datacenter", metavar="NAME", help="describe what this datacenter has; default: all of them"
+        "--datacenter",
+        metavar="NAME",
+        help="describe what this datacenter has, by name or path; default: all of them",
     )
     parser.add_argument(
         "--sandbox", metavar="WORLD", help="read the sandbox that this file describes instead"

@@ -15,7 +15,7 @@ from bfinfra.model.errors import Problem, Warned
 from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key
 
-ADDRESS = re.compile(r"[a-z][a-z0-9_]*/[^\s/]+")
+ADDRESS = re.compile(r"[a-z][a-z0-9_]*/\S+")
 GONE = "it is gone, or out of sight of this account"
 
 

@@ -12,6 +12,7 @@ from bfinfra.model.refs import Key, kinds_named
 from bfinfra.model.rights import (
     API,
     CLUSTERS,
+    DATACENTER_FOLDERS,
     READ,
     ROOT,
     VCENTER,
@@ -30,7 +31,6 @@ from bfinfra.model.site import Site
 
 Kinds = Mapping[str, type[Kind[Any, Any]]]
 Granted = tuple[Right, Place]
-DATACENTER_FOLDERS = ("vm", "host", "datastore", "network")
 
 
 def needed(site: Site, kinds: Kinds, uses: Iterable[Use]) -> Rights:
@@ -41,7 +41,7 @@ def needed(site: Site, kinds: Kinds, uses: Iterable[Use]) -> Rights:
     apis: dict[Api, dict[Verb, None]] = {}
     for right, place in _granted(site, kinds, wanted):
         if isinstance(right, Privileges) and isinstance(place, Entity):
-            entities.setdefault(_settable(place), set()).update(right.names)
+            entities.setdefault(_settable(place, _datacenter(site)), set()).update(right.names)
         elif isinstance(place, Api) and not isinstance(right, Privileges):
             apis.setdefault(place, {}).update(
                 dict.fromkeys(
@@ -64,7 +64,7 @@ def _verbs(right: Rule, follows: bool) -> tuple[str, ...]:
 
 def places(site: Site, kinds: Kinds) -> dict[Key, PrivilegePlaces]:
     """For each resource, the places that the words in its kind's rights stand for."""
-    datacenter = (site.vcenter and site.vcenter.datacenter) or "*"
+    datacenter = _datacenter(site)
     found = {}
     for key, spec in site.resources.items():
         needs = {
@@ -73,6 +73,10 @@ def places(site: Site, kinds: Kinds) -> dict[Key, PrivilegePlaces]:
         }
         found[key] = kinds[key.kind].places(key.name, spec, needs, datacenter)
     return found
+
+
+def _datacenter(site: Site) -> str:
+    return ((site.vcenter and site.vcenter.datacenter) or "*").strip("/")
 
 
 def _granted(site: Site, kinds: Kinds, uses: tuple[Use, ...]) -> Iterator[Granted]:
@@ -110,14 +114,14 @@ def _with_plan(uses: tuple[Use, ...]) -> tuple[Use, ...]:
     return (*uses, Use.PLAN) if Use.WATCH in uses else uses
 
 
-def _settable(entity: Entity) -> Entity:
+def _settable(entity: Entity, datacenter: str) -> Entity:
     """Return where a permission for it is set: a datacenter's own folders and a cluster's root pool have
     those of their parent, and vCenter takes none for them (vSphere API, AuthorizationManager).
     """
     parent, _, name = entity.path.rpartition("/")
-    if entity.type == "Folder" and parent.count("/") == 1 and name in DATACENTER_FOLDERS:
+    if entity.type == "Folder" and parent == f"/{datacenter}" and name in DATACENTER_FOLDERS:
         return Entity(parent, "Datacenter", entity.propagate)
-    if entity.type == "ResourcePool" and name == "Resources" and parent.count("/") == 3:
+    if entity.type == "ResourcePool" and name == "Resources" and not parent.endswith("/Resources"):
         return Entity(parent, "ClusterComputeResource", entity.propagate)
     return entity
 

@@ -13,7 +13,7 @@ from bfinfra.model.order import Ordered, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import EDGES
 
-Address = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*/[^\s/]{1,253}$")]  # kind/name
+Address = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*/\S{1,253}$")]  # kind/name
 
 LEADS = "_leads"
 

@@ -20,6 +20,8 @@ name.
 """
 API = "api"
 """The word by which a kind that is a cluster names its own Kubernetes API."""
+DATACENTER_FOLDERS = ("vm", "host", "datastore", "network")
+"""A datacenter's own folders."""
 READ = ("System.Anonymous", "System.Read", "System.View")
 """The privileges that every role includes, also the read-only one."""
 
@@ -49,9 +51,9 @@ class Entity(NamedTuple):
         vCenter takes a standalone host's permissions only there (vSphere API, AuthorizationManager). Else "".
         """
         parts = self.path.split("/")
-        if self.type != "HostSystem" or len(parts) != 5 or parts[3] != "*":
+        if self.type != "HostSystem" or len(parts) < 5 or parts[-2] != "*":
             return ""
-        return "/".join((*parts[:3], parts[4]))
+        return "/".join((*parts[:-2], parts[-1]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class VCenterSettings(BaseModel):
     trust: Trust = Field(default_factory=Trust)
     """Which certificate the server must show; by default one that the system's store trusts."""
     datacenter: str | None = None
-    """Name of the datacenter; required if there are several."""
+    """Name or path of the datacenter; required if there are several."""
     supervisor_trust: Trust | None = None
     """Trust for the supervisors' API; by default vCenter's own certificate authorities, read from vCenter."""
     _env: Mapping[str, str] | None = PrivateAttr(None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bfinfra.formats.powershell import quoted, unwild
-from bfinfra.model.rights import READ, Entity, Rights
+from bfinfra.model.rights import DATACENTER_FOLDERS, READ, Entity, Rights
 from bfinfra.render.privileges import READ_ONLY, role_names
 
 FINDERS = {
@@ -48,16 +48,20 @@ def _found(entity: Entity) -> str:
     _, *names = entity.path.split("/")
     if names == [""]:
         return ROOT
-    center = f"Get-Datacenter -Name {_name(names[0])}"
-    cluster = f"Get-Cluster -Location ({center}) -Name {_name(names[2])}" if names[1:2] == ["host"] else ""
+    root = next((at for at, name in enumerate(names) if at and name in DATACENTER_FOLDERS), len(names))
+    center = f"Get-Datacenter -Name {_name(names[root - 1])}"
+    hosts = names[root + 1 :] if names[root : root + 1] == ["host"] else []
+    above = {"HostSystem": -2, "ResourcePool": hosts.index("Resources") - 1 if "Resources" in hosts else -2}
+    home = hosts[above.get(entity.type, -1)] if hosts else ""
+    cluster = f"Get-Cluster -Location ({center}) -Name {_name(home)}" if home else ""
     match entity.type:
         case "Datacenter":
             return center
         case "ClusterComputeResource":
             return cluster
         case "Folder":
-            return _folder(center, names[1:])
-        case "HostSystem" if names[2] == "*":
+            return _folder(center, names[root:])
+        case "HostSystem" if home == "*":
             place, finder = center, "Get-VMHost"  # in a cluster or alone
         case _:
             place, finder = (cluster or center), FINDERS[entity.type]

@@ -158,7 +158,7 @@ class World:
     templates: Mapping[str, Template] = field(default_factory=dict)
     """Templates for virtual machines: name → template."""
     datacenter: str = "Datacenter"
-    """Name of the datacenter."""
+    """Name of the datacenter, or its path below the root folder, such as prod/dc."""
     beside: tuple[Beside, ...] = ()
     """What other teams have in this vCenter."""
     pace: float = 1.0

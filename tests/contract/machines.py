@@ -46,7 +46,7 @@ def import_spec(
     datastore, network, folder = (
         only(inventory.datastore(side.datastore)),
         only(inventory.network(side.network)),
-        only(inventory.folder("", "DC0")),
+        only(inventory.folder("", "/DC0")),
     )
     assert host and cluster and datastore and network and folder
     disks = (Disk("disk1.vmdk", len(DATA), GIB),) if disk else ()

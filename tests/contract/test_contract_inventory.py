@@ -24,7 +24,7 @@ def test_the_inventory_is_read_in_one_call(vcenter: VCenterSide) -> None:
     assert all(h.connected and not h.maintenance for h in found.hosts)
     store = only(found.datastore(vcenter.datastore))
     assert store and store.accessible and 0 < store.free <= store.capacity and store.hosts
-    network, folder = only(found.network(vcenter.network)), only(found.folder("", "DC0"))
+    network, folder = only(found.network(vcenter.network)), only(found.folder("", "/DC0"))
     assert network and not network.distributed and folder and folder.path == "vm"
     cluster = only(found.cluster(vcenter.cluster))
     pool = next((p for p in found.pools if p.owner == cluster.moid and p.root), None) if cluster else None

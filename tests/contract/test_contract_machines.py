@@ -295,7 +295,7 @@ def test_a_machine_is_moved(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
     moid = imported(vcenter, vc, "moved")
     inventory = vc.inventory.read()
-    root = only(inventory.folder("", "DC0"))
+    root = only(inventory.folder("", "/DC0"))
     assert root
     made = vc.session.write(
         lambda content: properties_ref(content, "Folder", root.moid).CreateFolder("theirs")

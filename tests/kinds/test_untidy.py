@@ -247,7 +247,7 @@ def test_what_init_writes_of_it_leads_back_to_each_object_and_to_no_other(
 ) -> None:
     example = yaml.load(EXAMPLES["virtual_machine"].read_text(), yaml.BaseLoader)
     untidy.fill(crowded.running, untidy.Names.of(example))
-    settings = {**example["vcenter"], "datacenter": "dc"}
+    settings = {**example["vcenter"], "datacenter": "/dc"}
     site = init.empty("mine", settings, tmp_path, sandbox=crowded.running)
     found = init.described(site, settings, context=run_context(crowded.running))
     path = tmp_path / "site.yaml"

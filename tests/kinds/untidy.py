@@ -44,12 +44,18 @@ BESIDE = [
         "networks": ["Their Network"],
         "templates": {"centos-7.6": {"cluster": "farm", "datastore": "theirs"}},
     },
+    {
+        "datacenter": "abroad/dc",
+        "clusters": {"farm": {"esx3.abroad.test": HOST}},
+        "datastores": {"local": {"capacity": "1TiB"}},
+        "networks": ["VM Network"],
+    },
 ]
 ODD = ("a/b", "50%", "a%2fb%", "  two  blanks ", "Müller-Straße", "line\nbreak", "x" * 80, "- {a: b} #")
 """Names that vCenter takes: with what it escapes, what YAML splits at, and the longest ones."""
 TEAMS = ("/dc/vm/teamA", "/dc/vm/teamB", "/abroad/elsewhere/vm")
 RESOURCES = ("/dc/host/compute", "/dc/host/others/gpu/farm", "/abroad/elsewhere/host/farm")
-KINDS = registry.names("vcenter")
+KINDS = registry.names("vcenter", "supervisor")
 ELSEWHERE = ("/abroad", "/others", "/Their Network", "/datastore/theirs")
 """What stands in the world's file for others."""
 LOST, DISCONNECTED, MAINTAINED = "lost-and-found", "esx8.abroad.test", "esx9.abroad.test"
@@ -200,6 +206,7 @@ PATHS = {
     "cluster": "/dc/host/{}",
     "clusters": "/dc/host/{}",
     "datastore": "/dc/datastore/{}",
+    "datastores": "/dc/datastore/{}",
     "template": "/dc/vm/{}",
     "network": "/dc/network/{}",
 }
@@ -208,13 +215,17 @@ PATHS = {
 
 def meant(given: Mapping[str, Any], *, paths: bool) -> dict[str, Any]:
     """The same site, which means its own objects among those of others: by their `paths`, or by the names that
-    occur once in its datacenter, and paths where they don't.
+    occur once in its datacenter, and paths where they don't. Two datacenters have the name of its own.
     """
     made: dict[str, Any] = {
-        kind: _meant(each, () if paths else {"datastore", "network"}) if kind in KINDS else each
+        kind: _meant(each, () if paths else {"datastore", "datastores", "network"}) if kind in KINDS else each
         for kind, each in given.items()
     }
-    scope = {"vcenter": {**given["vcenter"], "datacenter": "dc"}} if "vcenter" in given else {}
+    if "supervisor" in made:
+        made["supervisor"] = {
+            PATHS["cluster"].format(each): spec for each, spec in made["supervisor"].items()
+        }
+    scope = {"vcenter": {**given["vcenter"], "datacenter": "/dc"}} if "vcenter" in given else {}
     return {**made, **scope}
 
 

@@ -94,7 +94,7 @@ class Draft:
         server, _, port = (self.site.vcenter.server if self.site.vcenter else "vcenter.test").partition(":")
         found = {
             "pace": 0.1,
-            "datacenter": (self.site.vcenter and self.site.vcenter.datacenter) or "Datacenter",
+            "datacenter": ((self.site.vcenter and self.site.vcenter.datacenter) or "Datacenter").strip("/"),
             "vcenter": {"host": server, **({"port": int(port)} if port else {}), **self.version},
             "env": self.env,
             "groups": list(self.groups),

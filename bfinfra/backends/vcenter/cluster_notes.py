@@ -63,9 +63,7 @@ class ClusterNotes:
         Paths are read where a name is not enough.
         """
         wanted = [*texts]
-        if len({name for name, _, _ in found}) == len(found) and not any("/" in each for each in wanted):
-            return {name: each for name, _, each in found}
-        here = self._inventories.pools().clusters
+        here = self._inventories.clusters({moid: name for name, moid, _ in found}, wanted)
         names = {**called(here)}
         names |= {it.moid: text for text in reversed(wanted) if (it := only(lookup(here, text)))}
         return {names.get(moid) or f"{name} ({moid})": each for name, moid, each in found}

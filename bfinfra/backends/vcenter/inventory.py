@@ -13,11 +13,15 @@ from bfinfra.backends.vcenter.places import (
     Cluster,
     Datastore,
     Folder,
+    Found,
     Host,
     Inventory,
     Network,
     Pool,
+    Several,
     Thing,
+    called,
+    lookup,
 )
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
@@ -42,7 +46,7 @@ DEEPEST = 100  # levels of folders and pools; ends a circle
 
 
 class NoDatacenter(Rejected):
-    """The site names a datacenter that doesn't exist."""
+    """The site names a datacenter that doesn't exist, or a name that several have."""
 
 
 class Inventories:
@@ -56,7 +60,7 @@ class Inventories:
         rows = self._session.read(
             lambda content: properties.below(content, content.rootFolder, PATHS, properties.whole)
         )
-        return _assemble(rows, self._session.settings.datacenter, self._session.server)
+        return _assemble(rows, self._session)
 
     def pools(self) -> Inventory:
         """Only the clusters and their pools. Raises NoDatacenter if the site's datacenter doesn't exist."""
@@ -64,26 +68,51 @@ class Inventories:
         rows = self._session.read(
             lambda content: properties.below(content, content.rootFolder, asked, properties.whole)
         )
-        return _assemble(rows, self._session.settings.datacenter, self._session.server)
+        return _assemble(rows, self._session)
+
+    def clusters(self, names: Mapping[str, str], texts: Iterable[str]) -> Sequence[Thing]:
+        """The clusters among which a site's `texts` are looked up. `names`: theirs, by id. Paths are read
+        where a name is not enough; then only those in the site's datacenter are left.
+        """
+        if len({*names.values()}) == len(names) and not any("/" in each for each in texts):
+            return [Thing(moid=moid, name=name) for moid, name in names.items()]
+        return [each for each in self.pools().clusters if each.moid in names]
 
 
-def _assemble(rows: Sequence[Row], datacenter: str | None, server: str) -> Inventory:
-    paths = Paths(rows)
-    homes = {row.moid: paths.datacenter(row) for row in rows}
+def datacenters(rows: Sequence[Row], paths: Paths, session: SoapSession) -> tuple[Thing, ...]:
+    """The datacenters of a read: the one that the site names, or all. Raises NoDatacenter."""
     centers = tuple(
-        Thing(moid=r.moid, name=_name(r), datacenter=_name(r), ref=r.ref)
+        Thing(moid=r.moid, name=r.name, datacenter=paths.of(r), ref=r.ref, where=paths.of(r))
         for r in rows
         if isinstance(r.ref, vim.Datacenter)
     )
-    if datacenter and datacenter not in {c.name for c in centers}:
-        names = ", ".join(sorted(c.name for c in centers)) or "none"
+    text = session.settings.datacenter
+    if not text:
+        return centers
+    found = lookup(centers, text)
+    if isinstance(found, Found):
+        return (found.thing,)
+    if isinstance(found, Several):
         raise NoDatacenter(
-            f"there is no datacenter {datacenter}",
-            server=server,
-            why=f"there are: {names}",
-            next="correct vcenter.datacenter",
+            f"{len(found.paths)} datacenters are called {text}",
+            server=session.server,
+            why=", ".join(found.paths),
+            next="write the path of the one that is meant as vcenter.datacenter",
         )
-    here = [r for r in rows if not datacenter or homes[r.moid] == datacenter]
+    raise NoDatacenter(
+        f"there is no datacenter {text}",
+        server=session.server,
+        why=f"there are: {', '.join(sorted(called(centers).values())) or 'none'}",
+        next="correct vcenter.datacenter",
+    )
+
+
+def _assemble(rows: Sequence[Row], session: SoapSession) -> Inventory:
+    paths = Paths(rows)
+    homes = {row.moid: paths.datacenter(row) for row in rows}
+    centers = datacenters(rows, paths, session)
+    only = centers[0].where if session.settings.datacenter else ""
+    here = [r for r in rows if not only or homes[r.moid] == only]
 
     switches = {row.moid: _name(row) for row in rows if isinstance(row.ref, vim.DistributedVirtualSwitch)}
 
@@ -170,9 +199,9 @@ class Paths:
         return f"{self._known[parent.moid]}/{ROOT if root else _name(row)}"
 
     def datacenter(self, row: Row) -> str:
-        """The name of the datacenter that has an object, or is it."""
+        """The path of the datacenter that has an object, or is it."""
         center = self._center(row)
-        return _name(center) if center else ""
+        return self.of(center) if center else ""
 
     def below(self, row: Row) -> str:
         """The path of an object within its datacenter."""

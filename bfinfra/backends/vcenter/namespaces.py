@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from bfinfra.backends.vcenter import zones
+from bfinfra.backends.vcenter.places import meant
 from bfinfra.backends.vcenter.vm_classes import VmClass, VmClasses
 from bfinfra.model.errors import Malformed, Missing
 from bfinfra.model.records import dataclass
@@ -43,8 +44,8 @@ class Supervisor:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """The objects to which a namespace may refer: supervisors by cluster name, policies and libraries by name
-    → id, VM classes by name. `zones`: whether namespaces have zones here, from 9.0.
+    """The objects to which a namespace may refer: supervisors by what the site calls their clusters, policies
+    and libraries by name → id, VM classes by name. `zones`: whether namespaces have zones here, from 9.0.
     """
 
     supervisors: Mapping[str, Supervisor] = field(default_factory=dict)
@@ -82,8 +83,8 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespace:
-    """One namespace. `status`: CONFIGURING, RUNNING, REMOVING or ERROR; `cluster` by name; `creator`:
-    name@domain or "".
+    """One namespace. `status`: CONFIGURING, RUNNING, REMOVING or ERROR; `cluster`: what a site calls it;
+    `creator`: name@domain or "".
     """
 
     name: str
@@ -103,21 +104,19 @@ class Namespaces:
         self._rest = vcenter.rest
         self._server = vcenter.server
 
-    def catalog(self) -> Catalog:
+    def catalog(self, clusters: Iterable[str] = ()) -> Catalog:
         """Return the objects to which a namespace may refer: four lists, and the details of each
-        supervisor.
+        supervisor. `clusters`: the names and paths of clusters that the site uses.
         """
-        found = [
-            (s["cluster_name"], self._object(f"{SUPERVISORS}/{quote(s['cluster'])}"), s["cluster"])
-            for s in self._list(SUPERVISORS)
-        ]
+        texts, names = [*clusters], {s["cluster"]: s["cluster_name"] for s in self._list(SUPERVISORS)}
+        details = {moid: self._object(f"{SUPERVISORS}/{quote(moid)}") for moid in names}
         supervisors = {
-            name: Supervisor(
-                identity,
-                details.get("api_server_cluster_endpoint", ""),
-                details.get("config_status") == "RUNNING",
+            text: Supervisor(
+                each.moid,
+                details[each.moid].get("api_server_cluster_endpoint", ""),
+                details[each.moid].get("config_status") == "RUNNING",
             )
-            for name, details, identity in found
+            for text, each in meant(self._vcenter.inventory.clusters(names, texts), texts).items()
         }
         libraries = (self._object(f"{LIBRARIES}/{quote(identity)}") for identity in self._libraries())
         return Catalog(
@@ -139,7 +138,7 @@ class Namespaces:
             return {namespace.name: namespace for namespace in found if namespace is not None}
 
     def zones(self, clusters: Iterable[str], catalog: Catalog) -> Mapping[str, tuple[str, ...]]:
-        """The zones of the supervisors on these clusters, by the cluster's name; {} before 9.0."""
+        """The zones of the supervisors on these clusters, by what the site calls them; {} before 9.0."""
         there = {name: catalog.supervisors[name] for name in clusters if name in catalog.supervisors}
         return (
             {name: zones.of_supervisor(self._rest, each.cluster) for name, each in there.items()}
@@ -149,7 +148,7 @@ class Namespaces:
 
     def create(self, name: str, cluster: str, settings: Settings) -> None:
         """Start to create a namespace; it is CONFIGURING until it runs."""
-        catalog = self.catalog()
+        catalog = self.catalog([cluster])
         home = catalog.supervisors[cluster].cluster
         quota = {limit: value for limit, value in _quota(settings, _every).items() if value is not True}
         body = {

@@ -12,8 +12,8 @@ from bfinfra.model.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A distributed switch. `hosts`: host's id → its NICs there; `version`: such as `8.0.0`; `mtu` in
-    bytes.
+    """A distributed switch. `hosts`: host's id → its NICs there; `gone`: how many of its members are hosts
+    that vCenter no longer has; `version`: such as `8.0.0`; `mtu` in bytes.
     """
 
     moid: str
@@ -29,6 +29,7 @@ class Switch:
     where: str = ""
     """Its path, such as `/DC0/network/roce`."""
     datacenter: str = ""
+    gone: int = 0
     version_of_config: str = field(repr=False, compare=False, default="")
     """Of its configuration; `version` is its own."""
 
@@ -56,7 +57,8 @@ class PortGroup:
 @dataclass(frozen=True)
 class Networks:
     """The result of one read: the switches and port groups of all datacenters. `hosts`: ids by name;
-    `folders`: datacenter → id of its network folder; `datacenter`: the site's, "" if it names none.
+    `folders`: datacenter's path → id of its network folder; `datacenter`: the path of the site's, "" if it
+    names none.
     """
 
     switches: tuple[Switch, ...] = ()
@@ -64,16 +66,21 @@ class Networks:
     hosts: Mapping[str, str] = field(default_factory=dict)
     folders: Mapping[str, str] = field(default_factory=dict)
     datacenter: str = ""
+    lost: Mapping[str, str] = field(default_factory=dict)
+    """Host's id → why it is as vCenter last saw it, of those that vCenter doesn't see."""
 
     def is_here(self, switch: Switch) -> bool:
         """Whether it is in the site's datacenter."""
         return self.datacenter in ("", switch.datacenter)
 
+    @property
+    def things(self) -> list[Thing]:
+        """The switches of the site's datacenter, to look them up."""
+        return [Thing(moid=s.moid, name=s.name, where=s.where) for s in self.switches if self.is_here(s)]
+
     def switch(self, text: str) -> Lookup[Thing]:
         """The switch of the site's datacenter that a name or a path means."""
-        return lookup(
-            (Thing(moid=s.moid, name=s.name, where=s.where) for s in self.switches if self.is_here(s)), text
-        )
+        return lookup(self.things, text)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from typing import Any
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import properties, refs, tree
-from bfinfra.backends.vcenter.inventory import Paths
+from bfinfra.backends.vcenter.esxi import lost_host
+from bfinfra.backends.vcenter.inventory import Paths, datacenters
 from bfinfra.backends.vcenter.names import sent
 from bfinfra.backends.vcenter.networks import GroupPlan, Networks, PortGroup, Switch, SwitchPlan
 from bfinfra.backends.vcenter.properties import Row
@@ -24,7 +25,7 @@ THERE: Mapping[type[Any], Sequence[str]] = {
     vim.Datacenter: ["name", "parent", "networkFolder"],
     vim.Folder: ["name", "parent"],
 }
-AROUND: Mapping[type[Any], Sequence[str]] = {vim.HostSystem: ["name"]}
+AROUND: Mapping[type[Any], Sequence[str]] = {vim.HostSystem: ["name", "runtime.connectionState"]}
 
 
 class Switches:
@@ -35,23 +36,27 @@ class Switches:
         self._tasks = tasks
 
     def read(self, *, context: bool) -> Networks:
-        """All switches and port groups, and the site's datacenter or all, by name; `context`: also hosts."""
+        """All switches and port groups, and the site's datacenter or all; `context`: also hosts. Raises
+        NoDatacenter.
+        """
         kinds = {**THERE, **(AROUND if context else {})}
         rows = self._session.read(
             lambda content: properties.below(content, content.rootFolder, kinds, properties.whole)
         )
-        only = self._session.settings.datacenter
         paths = Paths(rows)
+        centers = {each.moid: each.where for each in datacenters(rows, paths, self._session)}
         return Networks(
             tuple(_switch(row, paths) for row in rows if isinstance(row.ref, VDS)),
             tuple(_group(row) for row in rows if isinstance(row.ref, GROUP)),
             {row.name: row.moid for row in rows if isinstance(row.ref, vim.HostSystem)},
+            {centers[row.moid]: refs.moid(row["networkFolder"]) for row in rows if row.moid in centers},
+            next(iter(centers.values())) if self._session.settings.datacenter else "",
             {
-                n: refs.moid(row["networkFolder"])
+                row.moid: why
                 for row in rows
-                if isinstance(row.ref, vim.Datacenter) and (n := row.name) == (only or n)
+                if isinstance(row.ref, vim.HostSystem)
+                and (why := lost_host(row.name, str(row["runtime.connectionState"] or "disconnected")))
             },
-            only or "",
         )
 
     def create(self, folder: str, plan: SwitchPlan) -> None:
@@ -158,7 +163,7 @@ def _switch(row: Row, paths: Paths) -> Switch:
     config = row["config"]
     named = {refs.moid(member): () for member in row["summary.hostMember"] or ()}
     configs = [member.config for member in getattr(config, "host", None) or ()]
-    nics = {refs.moid(each.host): tuple(_nics(each)) for each in configs}
+    nics = {refs.moid(each.host): tuple(_nics(each)) for each in configs if each.host is not None}
     policy, product = getattr(config, "uplinkPortPolicy", None), getattr(config, "productInfo", None)
     return Switch(
         moid=row.moid,
@@ -170,6 +175,7 @@ def _switch(row: Row, paths: Paths) -> Switch:
         version=getattr(product, "version", None) or "",
         uplinks=tuple(getattr(policy, "uplinkPortName", None) or ()),
         hosts={**named, **nics},
+        gone=sum(each.host is None for each in configs),
         ref=row.ref,
         where=paths.of(row),
         datacenter=paths.datacenter(row),

@@ -44,6 +44,7 @@ class HostOffer:
     groups: Mapping[str, Sequence[Json]] = field(default_factory=dict)
     cards: tuple[int, ...] = ()
     models: Mapping[Model, tuple[int, int]] = field(default_factory=dict)
+    cluster_id: str = ""
 
     @property
     def profiles_of_groups(self) -> dict[str, tuple[str, ...]]:
@@ -93,6 +94,7 @@ class Vgpus:
                     tuple(map(str, row["config.sharedPassthruGpuTypes"] or ())),
                     _groups(row[MANAGER]) if groups else {},
                     tuple(int(each.memorySizeInKB or 0) << 10 for each in row[CARDS] or ()),
+                    cluster_id=refs.moid(row["parent"]),
                 )
                 for row in rows
                 if isinstance(row.ref, vim.HostSystem)

@@ -13,6 +13,7 @@ from pydantic import AfterValidator
 from bfinfra.backends.vcenter.policies import StoragePolicies
 from bfinfra.backends.vcenter.registries import Registries, Registry
 from bfinfra.backends.vcenter.supervisors import Supervisors
+from bfinfra.kinds.named import nowhere
 from bfinfra.kinds.supervisor.base import cluster_notes
 from bfinfra.kinds.supervisor.base.cluster_notes import RIGHTS, Leave, OnCluster, Take
 from bfinfra.model import compare, conflict, kind, resource
@@ -27,7 +28,7 @@ from bfinfra.model.mark import Mark
 from bfinfra.model.readiness import READY, Readiness, Ready, failed, waiting
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
-from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, Use, holds
+from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, Use, holds, path_in
 from bfinfra.model.site import Site
 from bfinfra.model.step import Step
 from bfinfra.model.suggest import nearest
@@ -225,7 +226,7 @@ class RegistryKind(kind.Kind[Spec, State]):
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """The cluster, and the root for custom attributes and storage policies."""
         return {
-            "cluster": (Entity(f"/{datacenter}/host/{spec.cluster}", "ClusterComputeResource"),),
+            "cluster": (Entity(path_in(datacenter, "host", spec.cluster), "ClusterComputeResource"),),
             "definitions": (ROOT,),
             "policies": (ROOT,),
         }
@@ -312,9 +313,7 @@ def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
     facts: RegistryFacts = context.facts
     made = {need.key for need in context.needs.values() if need.spec is not None}
     if spec.cluster not in facts.clusters:
-        raise Refusal(
-            f"there is no cluster {spec.cluster}", field="cluster", next=nearest(spec.cluster, facts.clusters)
-        )
+        raise nowhere("cluster", spec.cluster, "cluster", facts.clusters)
     networking = facts.networking.get(facts.clusters[spec.cluster])
     if networking is None and Key("supervisor", spec.cluster) not in made:
         raise Refusal(

@@ -46,18 +46,23 @@ class Spec(resource.Spec):
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """The port group as vCenter reports it. `switch`: the name of its switch; `moid`, `key` and `uuid` (of
-    the switch): what adapters connect to.
+    """The port group as vCenter reports it. `switch`: the name of its switch, `on`: that switch; `moid`,
+    `key` and `uuid` (of the switch): what adapters connect to.
     """
 
     switch: Annotated[str, Ref("distributed_switch", optional=True)]
     group: PortGroup
-    uuid: str
+    on: Switch
 
     @property
     def key(self) -> str:
         """The port group's key, which network adapters refer to."""
         return self.group.key
+
+    @property
+    def uuid(self) -> str:
+        """The switch's."""
+        return self.on.uuid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,23 +138,22 @@ class PortGroupKind(kind.Kind[Spec, State]):
             ) and group.switch in switches:
                 on = switches[group.switch]
                 contents = () if wanted.get(group.name) else self._strange(group)
-                states[group.name] = State(
-                    mark=mark, switch=on.name, group=group, uuid=on.uuid, contents=contents
-                )
+                states[group.name] = State(mark=mark, switch=on.name, group=group, on=on, contents=contents)
         return Observation(states, found)
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
         """Every port group of the site's datacenter except those of uplinks."""
         found = self._vcenter.switches.read(context=False)
         switches = {switch.moid: switch for switch in found.switches if found.is_here(switch)}
+        names = called(found.things)
         for group in found.groups:
             if group.uplink or group.switch not in switches:
                 continue
             on = switches[group.switch]
             yield Description(
                 group.name,
-                {"switch": on.name, "vlan": group.vlan, "ports": group.ports},
-                State(mark=Mark.decode(group.description), switch=on.name, group=group, uuid=on.uuid),
+                {"switch": names[group.switch], "vlan": group.vlan, "ports": group.ports},
+                State(mark=Mark.decode(group.description), switch=on.name, group=group, on=on),
                 left_out="" if group.vlan is not None else "its VLAN is a trunk or private",
             )
 

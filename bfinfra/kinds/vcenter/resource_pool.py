@@ -269,13 +269,13 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
         """Every pool of a cluster of the site's datacenter except its root pool."""
         facts = ResourcePoolFacts(self._vcenter.inventory.pools(), self._pools.read(ATTRIBUTE))
-        here = {cluster.moid for cluster in facts.inventory.clusters}
-        for pool in (each for each in facts.pools if each.owner in here):
+        names = facts.inventory.called
+        for pool in (each for each in facts.pools if each.owner in names):
             name, mark = self._name_and_mark(pool)
             state = self._state(pool, mark, facts, None)
-            place: dict[str, object] = {"cluster": facts.inventory.called[pool.owner]}
-            above = facts.inventory.called.get(pool.parent, "")
-            place |= {"parent": above if "/" in above else state.parent} if state.parent else {}
+            place: dict[str, object] = {"cluster": names[pool.owner]}
+            inside = names.get(pool.parent, "")
+            place |= {"parent": inside if "/" in inside else state.parent} if state.parent else {}
             yield Description(
                 name, {**place, "cpu": _plain(pool.cpu), "memory": _plain(pool.memory, MIB)}, state
             )

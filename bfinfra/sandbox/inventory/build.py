@@ -56,7 +56,7 @@ def fill(inventory: Inventory, datacenter: Managed, given: Beside, hosts: Hosts,
         )
         for name, each in hosts.items()
     }
-    if home or datacenter.name != inventory.world.datacenter:
+    if home or inventory.path(datacenter) != f"/{inventory.world.datacenter}":
         for each in clusters.values():
             each.hidden["beside"] = True
     stores = {

@@ -122,7 +122,11 @@ def test_the_root_folder_is_known_by_its_id_whatever_it_is_called_and_a_datacent
     paths = Paths([inner, root, center, above])
     assert paths.of(inner) == "/DC0/DC0/vm/a/b"
     assert (paths.below(root), paths.below(inner)) == ("vm", "vm/a/b")
-    assert (paths.datacenter(inner), paths.datacenter(center), paths.datacenter(above)) == ("DC0", "DC0", "")
+    assert (paths.datacenter(inner), paths.datacenter(center), paths.datacenter(above)) == (
+        "/DC0/DC0",
+        "/DC0/DC0",
+        "",
+    )
 
 
 def test_parents_in_a_circle_end() -> None:

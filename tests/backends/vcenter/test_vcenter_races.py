@@ -94,7 +94,7 @@ def test_a_card_whose_host_restarts_is_not_attached_without_the_hosts_name(
 ) -> None:
     """Such a backing would name no host, and nobody would notice."""
     inventory = vcenter.inventory.read()
-    place, pool = only(inventory.folder("", inventory.datacenters[0].name)), inventory.clusters[0].pool
+    place, pool = only(inventory.folder("", inventory.datacenters[0].where)), inventory.clusters[0].pool
     assert place
     spec = vim.vm.ConfigSpec(
         name="a",
@@ -125,7 +125,7 @@ def test_a_card_whose_host_restarts_is_not_attached_without_the_hosts_name(
 def imported(vcenter: VCenter, host: Any) -> str:
     """A machine that notes that its import isn't whole."""
     inventory = vcenter.inventory.read()
-    place, pool = only(inventory.folder("", inventory.datacenters[0].name)), inventory.clusters[0].pool
+    place, pool = only(inventory.folder("", inventory.datacenters[0].where)), inventory.clusters[0].pool
     assert place
     spec = vim.vm.ConfigSpec(
         name="half",

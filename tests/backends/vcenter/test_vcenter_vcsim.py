@@ -73,7 +73,7 @@ def wanted(place, name: str, *cards: str, **more) -> Import:
         descriptor=text,
         networks={"Network 1": network, "Network 2": network},
         properties={"hostname": name, "customer_password": "long-secret"},
-        folder=only(inventory.folder("", "DC0")).moid,
+        folder=only(inventory.folder("", "/DC0")).moid,
         pool=only(inventory.cluster("DC0_C0")).pool,
         host=host.moid,
         datastore=only(inventory.datastore("LocalDS_0")).moid,
@@ -86,10 +86,10 @@ def wanted(place, name: str, *cards: str, **more) -> Import:
 def test_the_inventory_is_read_in_one_collector_call(vcsim):
     vcenter = vcsim.vcenter(read_only=True)
     inventory = vcenter.inventory.read()
-    assert only(inventory.cluster("DC0_C0")).datacenter == "DC0"
+    assert only(inventory.cluster("DC0_C0")).datacenter == "/DC0"
     assert only(inventory.network("DC0_DVPG0")).distributed
     assert only(inventory.datastore("LocalDS_0")).free > 0
-    assert only(inventory.folder("", "DC0")).path == "vm"
+    assert only(inventory.folder("", "/DC0")).path == "vm"
     assert vcenter.transport.tally.names["RetrievePropertiesEx"] == 1
     vcenter.close()
     assert vcenter.transport.tally.names["Logout"] == 1

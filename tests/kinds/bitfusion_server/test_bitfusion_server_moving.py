@@ -57,7 +57,7 @@ def the_server(vcenter: VCenter) -> Any:
 def test_a_strangers_vm_that_takes_the_name_after_the_plan_is_seen_and_left_alone(sandbox, vcenter):
     def take() -> None:
         inventory = vcenter.inventory.read()
-        place, pool = only(inventory.folder("", inventory.datacenters[0].name)), inventory.clusters[0].pool
+        place, pool = only(inventory.folder("", inventory.datacenters[0].where)), inventory.clusters[0].pool
         files = vim.vm.FileInfo(vmPathName=f"[{inventory.datastores[0].name}]")
         spec = vim.vm.ConfigSpec(
             name="bf-01", guestId="other3xLinux64Guest", files=files, numCPUs=1, memoryMB=1024

@@ -41,9 +41,8 @@ def state(spec, hosts, **changes):
         "description": below("for RDMA", MARK.committed(spec.applied())),
     }
     there = {FACTS.hosts[name]: nics for name, nics in hosts.items()}
-    switch = Switch(
-        moid="dvs-1", name="roce", uuid="u", folder="group-n1", hosts=there, **{**fields, **changes}
-    )
+    given = {"moid": "dvs-1", "name": "roce", "uuid": "u", "folder": "group-n1", "hosts": there}
+    switch = Switch(**{**given, **fields, **changes})
     return distributed_switch.State(mark=MARK.committed(spec.applied()), switch=switch, hosts=hosts)
 
 
@@ -108,7 +107,8 @@ def group(**changes):
 )
 def test_a_port_group_is_compared_field_by_field_and_may_have_grown(now, fields):
     spec = port_group.Spec(switch="roce", vlan=31, ports=8)
-    found = port_group.State(mark=MARK.committed(spec.applied()), switch="roce", group=group(**now), uuid="u")
+    on = state(distributed_switch.Spec(), {}).switch
+    found = port_group.State(mark=MARK.committed(spec.applied()), switch="roce", group=group(**now), on=on)
     steps = PortGroupKind.steps("high-speed", spec, found, context())
     assert {change.field for step in steps for change in step.changes} == fields
 
@@ -124,7 +124,8 @@ def test_a_port_group_waits_for_the_switch_that_the_site_makes():
 
 
 def test_a_port_group_can_not_move():
-    found = port_group.State(mark=MARK, switch="other", group=group(), uuid="u")
+    on = state(distributed_switch.Spec(), {}, name="other").switch
+    found = port_group.State(mark=MARK, switch="other", group=group(), on=on)
     with pytest.raises(Refusal, match="on the switch other"):
         PortGroupKind.steps("high-speed", port_group.Spec(switch="roce"), found, context())
 

@@ -13,7 +13,7 @@ from bfinfra.kinds.supervisor.tanzu_cluster.checks import tanzu
 def test_a_supervisor_that_does_not_run(sandbox, monkeypatch):
     with checks_on(sandbox, "tanzu_cluster") as context:
         monkeypatch.setattr(
-            Namespaces, "catalog", lambda _: Catalog({"compute": Supervisor("domain-c1", "", running=False)})
+            Namespaces, "catalog", lambda *_: Catalog({"compute": Supervisor("domain-c1", "", running=False)})
         )
         assert one(supervisors(context))[0] is BAD
         assert "Workload Management" in one(supervisors(context))[1]

@@ -65,12 +65,12 @@ def read(vcenter: VCenter, needs: Mapping[Key, ResolvedRef], vm_classes: Collect
     """Reads it from vCenter and from the states of the namespaces. `vm_classes`: of which machines are to be
     made. Raises RemoteError.
     """
-    catalog = Namespaces(vcenter).catalog()
+    spaces = {key.name: _space(need) for key, need in needs.items() if key.kind == SPACES}
+    catalog = Namespaces(vcenter).catalog(each.cluster for each in spaces.values())
     try:
         by_id = vcenter.capacity.read()
     except Forbidden:
         by_id = {}
-    spaces = {key.name: _space(need) for key, need in needs.items() if key.kind == SPACES}
     return Environment(
         spaces,
         frozenset(key.name for key, need in needs.items() if key.kind == SPACES and need.state is None),

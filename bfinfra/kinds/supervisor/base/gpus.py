@@ -50,7 +50,7 @@ def conflicts(kind: str, wanted: Specs, states: Specs, environment: Environment)
         if gpus and (there := home(need.namespace, wanted, environment)):
             by_cluster.setdefault(there, []).append((need, gpus))
     for cluster, here in by_cluster.items():
-        hosts = [each for each in environment.gpus.offers if each.cluster == cluster]
+        hosts = [each for each in environment.gpus.offers if _is_on(each, cluster, environment)]
         later = {each.host for each in hosts if each.host in soon and not each.profiles}
         refused: set[str] = set()
         for gpu in sorted(dict.fromkeys(name for _, each in here for name in each), key=_after_groups):
@@ -197,3 +197,9 @@ def _holds(card: int, profile: str) -> int:
     if found is None:
         return 0
     return SLICES // found.slices if found.slices else int(card * TOLERANCE / found.memory)
+
+
+def _is_on(host: HostOffer, cluster: str, environment: Environment) -> bool:
+    """Whether a host is in a cluster, by what the site calls that."""
+    home = environment.supervisors.get(cluster)
+    return host.cluster_id == home.cluster if home else host.cluster == cluster

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 def catalog(context: CheckContext) -> Catalog:
     """Return what the supervisors offer. Raises Blocked."""
-    return Namespaces(context.entered()).catalog()
+    clusters = (spec.cluster for spec in context.of("supervisor_namespace").values())
+    return Namespaces(context.entered()).catalog(clusters)
 
 
 def namespaces(context: CheckContext) -> Mapping[str, Namespace]:

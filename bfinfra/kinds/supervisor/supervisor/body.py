@@ -28,7 +28,7 @@ FIELDS = {  # vCenter's word → bfinfra's
 
 @dataclass(frozen=True)
 class Ids:
-    """Name → id of everything that a spec can name, and files that don't exist yet."""
+    """The ids of all that a spec can name, by what the site calls it, and files that don't exist yet."""
 
     clusters: Mapping[str, str] = field(default_factory=dict)
     policies: Mapping[str, str] = field(default_factory=dict)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from bfinfra.backends.vcenter.supervisor_edges import Edge
 from bfinfra.backends.vcenter.supervisors import Supervisor
+from bfinfra.kinds.named import ambiguous, nowhere
 from bfinfra.kinds.supervisor.base.cluster_notes import RIGHTS, Leave, OnCluster, Take
 from bfinfra.kinds.supervisor.supervisor import enabled, foundation
 from bfinfra.kinds.supervisor.supervisor.body import FIELDS, Ids, settings
@@ -82,9 +83,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
         return () if state is None or state.mark is None else tuple(_release(name, state))
     ids: Ids = context.facts
     if name not in ids.clusters:
-        raise Refusal(
-            f"there is no cluster {name}", why="vCenter doesn't know it", next=nearest(name, ids.clusters)
-        )
+        raise nowhere("cluster", name, "", ids.clusters)
     context.mark.refuse_others(
         state.mark if state is not None else None, "its supervisor is managed by another site"
     )
@@ -185,4 +184,6 @@ def _check_zones(name: str, zones: Sequence[str], ids: Ids) -> None:
 def _known(what: str, named: Iterable[tuple[str, str]], there: Mapping[str, object], made: set[str]) -> None:
     for field, name in named:
         if name not in there and name not in made:
-            raise Refusal(f"there is no {what} {name}", field=field, next=nearest(name, {*there, *made}))
+            raise ambiguous(what, name, field, there) or Refusal(
+                f"there is no {what} {name}", field=field, next=nearest(name, {*there, *made})
+            )

@@ -107,19 +107,17 @@ def _fixed(enable: Enable, info: Info, ids: Ids) -> Iterator[Fixed]:
     chosen = "nsx" if enable.nsx else "vpc" if enable.vpc else "vds"
     yield Fixed(chosen, info.get("network_provider"), provider(enable))
     yield Fixed("services", _network(info.get("service_cidr")), enable.services)
-    networks = {identity: name for name, identity in ids.networks.items()}
-    yield from _management(enable, info.get("master_management_network") or {}, networks)
+    yield from _management(enable, info.get("master_management_network") or {}, ids.networks)
     if enable.nsx:
         reported = info.get("ncp_cluster_network_info") or {}
-        switches = {identity: name for name, identity in ids.switches.items()}
-        if (switch := reported.get("cluster_distributed_switch")) in switches:
-            yield Fixed("nsx.switch", switches[switch], enable.nsx.switch)
+        if now := _called(reported.get("cluster_distributed_switch"), enable.nsx.switch, ids.switches):
+            yield Fixed("nsx.switch", now, enable.nsx.switch)
         yield Fixed("nsx.edge_cluster", reported.get("nsx_edge_cluster"), enable.nsx.edge_cluster)
         yield Fixed(
             "nsx.tier0", reported.get("nsx_tier0_gateway") if enable.nsx.tier0 else None, enable.nsx.tier0
         )
     if enable.vds:
-        yield from _workloads(enable.vds, info, networks)
+        yield from _workloads(enable.vds, info, ids.networks)
     if enable.vpc:
         clouds = info.get("vpc_network") or {}
         for field, key, wanted in (
@@ -129,9 +127,18 @@ def _fixed(enable: Enable, info: Info, ids: Ids) -> Iterator[Fixed]:
             yield Fixed(f"vpc.{field}", clouds.get(key) if wanted else None, wanted)
 
 
+def _called(identity: object, text: str, ids: Mapping[str, str]) -> str:
+    """What the site calls the object with this id: the `text` that it writes, if that leads there; "" if
+    nothing does.
+    """
+    if ids.get(text) == identity:
+        return text
+    return next((name for name, each in ids.items() if each == identity), "")
+
+
 def _management(enable: Enable, reported: Info, networks: Mapping[str, str]) -> Iterator[Fixed]:
-    if reported.get("network") in networks:
-        yield Fixed("management.network", networks[reported["network"]], enable.management.network)
+    if now := _called(reported.get("network"), enable.management.network, networks):
+        yield Fixed("management.network", now, enable.management.network)
     if reported.get("mode"):
         yield Fixed(
             "management.addresses", reported["mode"], "STATICRANGE" if enable.management.addresses else "DHCP"
@@ -149,8 +156,8 @@ def _workloads(vds: Vds, info: Info, networks: Mapping[str, str]) -> Iterator[Fi
     primary = (info.get("workload_networks") or {}).get("supervisor_primary_workload_network") or {}
     network = primary.get("vsphere_network") or {}
     yield Fixed("vds.name", primary.get("network"), vds.name)
-    if network.get("portgroup") in networks:
-        yield Fixed("vds.port_group", networks[network["portgroup"]], vds.port_group)
+    if now := _called(network.get("portgroup"), vds.port_group, networks):
+        yield Fixed("vds.port_group", now, vds.port_group)
     if network:
         yield Fixed("vds.gateway", _gateway(network), vds.gateway)
         yield Fixed("vds.addresses", _rows(network.get("address_ranges")), _plain(vds.addresses))

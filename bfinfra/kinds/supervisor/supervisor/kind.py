@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bfinfra.backends.vcenter import supervisor_edges, zones
 from bfinfra.backends.vcenter.content import ContentLibraries
+from bfinfra.backends.vcenter.places import meant
 from bfinfra.backends.vcenter.policies import StoragePolicies
 from bfinfra.backends.vcenter.supervisors import Supervisor, Supervisors
 from bfinfra.kinds.supervisor.base import cluster_notes
@@ -28,7 +29,7 @@ from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark
 from bfinfra.model.readiness import READY, Readiness, Ready, failed, waiting
 from bfinfra.model.refs import Key
-from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, holds
+from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, holds, path_in
 from bfinfra.model.site import Site
 from bfinfra.model.step import Step
 
@@ -54,6 +55,7 @@ class SupervisorKind(kind.Kind[Spec, State]):
         self._vcenter = vcenter
         self._supervisors = Supervisors(vcenter.rest)
         self._site = site.name
+        self._groups = {key.name for key in site.resources if key.kind == "port_group"}
 
     def observe(
         self,
@@ -122,7 +124,7 @@ class SupervisorKind(kind.Kind[Spec, State]):
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """The cluster, and the root for custom attributes and storage policies."""
         return {
-            "cluster": (Entity(f"/{datacenter}/host/{name}", "ClusterComputeResource"),),
+            "cluster": (Entity(path_in(datacenter, "host", name), "ClusterComputeResource"),),
             "definitions": (ROOT,),
             "policies": (ROOT,) if spec.enable else (),
         }
@@ -223,14 +225,34 @@ class SupervisorKind(kind.Kind[Spec, State]):
             {each.name: each.id for each in ContentLibraries(rest).list()}
             if any(spec.content_library for spec in specs.values())
             else {},
-            {each.name: each.moid for each in self._vcenter.inventory.read().networks} if enabled else {},
-            {each.name: each.uuid for each in self._vcenter.switches.read(context=False).switches}
-            if any(each.nsx for each in enabled)
+            self._networks([text for spec in specs.values() for _, text in spec.networks()])
+            if enabled
             else {},
+            self._switches([each.nsx.switch for each in enabled if each.nsx]),
             {name: gone for name, spec in specs.items() if (gone := away(spec, spec.entrances()))},
             zones.all_zones(rest) if any(each.zones for each in enabled) else {},
             self._vcenter.about()[1],
         )
+
+    def _networks(self, texts: Sequence[str]) -> Mapping[str, str]:
+        """The ids of networks by what the site calls them; its own port groups are those with its mark."""
+        found = {
+            text: each.moid for text, each in meant(self._vcenter.inventory.read().networks, texts).items()
+        }
+        if unclear := {*texts} & self._groups - found.keys():
+            for group in self._vcenter.switches.read(context=False).groups:
+                mark = Mark.decode(group.description)
+                if mark and (name := mark.name_of(self._site, "port_group")) in unclear:
+                    found[name] = group.moid
+        return found
+
+    def _switches(self, texts: Sequence[str]) -> Mapping[str, str]:
+        """The UUIDs of distributed switches by what the site calls them; none if it names none."""
+        if not texts:
+            return {}
+        there = self._vcenter.switches.read(context=False)
+        uuids = {each.moid: each.uuid for each in there.switches}
+        return {text: uuids[each.moid] for text, each in meant(there.things, texts).items()}
 
     def _strange(self, cluster: str) -> tuple[str, ...]:
         """Namespaces on it that this site didn't make."""

@@ -30,9 +30,12 @@ class Dns(Part):
 
 
 class Spec(resource.Spec):
-    """The desired state of one supervisor; its name is the vSphere cluster's. Fields that are left out stay
-    as they are.
+    """The desired state of one supervisor; its name is the vSphere cluster's name or path. Fields that are
+    left out stay as they are.
     """
+
+    name_pattern = r"[^\s]{1,253}"
+    name_rule = "no blanks, at most 253 characters"
 
     awaits: ClassVar = {
         **dict.fromkeys(

@@ -8,6 +8,7 @@ from typing import Any
 
 from bfinfra.backends.vcenter.directory import Found
 from bfinfra.backends.vcenter.namespaces import Catalog, Grant, Settings
+from bfinfra.kinds.named import ambiguous
 from bfinfra.kinds.supervisor.supervisor_namespace.spec import Access, Spec
 from bfinfra.kinds.supervisor.supervisor_namespace.state import State, SupervisorNamespaceFacts
 from bfinfra.kinds.supervisor.supervisor_namespace.steps import Create, Delete, Move, Update
@@ -150,7 +151,7 @@ def _check(name: str, spec: Spec, context: PlanContext) -> None:
         for kind in MADE
     }
     if spec.cluster not in catalog.supervisors and spec.cluster not in made["supervisor"]:
-        raise Refusal(
+        raise ambiguous("cluster", spec.cluster, "cluster", catalog.supervisors) or Refusal(
             f"no supervisor runs on a cluster {spec.cluster}",
             field="cluster",
             why="a namespace needs a supervisor",

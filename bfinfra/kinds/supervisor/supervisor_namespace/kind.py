@@ -27,7 +27,7 @@ from bfinfra.model.mark import Mark
 from bfinfra.model.order import Specs
 from bfinfra.model.readiness import READY, Readiness, failed, waiting
 from bfinfra.model.refs import Key
-from bfinfra.model.rights import API, READ, ROOT, VCENTER, Api, Entity, PrivilegePlaces, holds
+from bfinfra.model.rights import API, READ, ROOT, VCENTER, Api, Entity, PrivilegePlaces, holds, path_in
 from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
@@ -73,6 +73,9 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
             return Observation({})
         catalog = self._known(wanted, include_unlisted=include_unlisted)
         states = {name: state_of(found) for name, found in self._namespaces.details(names, catalog).items()}
+        for name, spec in wanted.items():
+            if spec is not None and name in states:
+                states[name] = _as_written(states[name], spec, catalog)
         for name, state in states.items():
             spec = wanted.get(name)
             if include_unlisted and (spec is None or spec.cluster != state.cluster):
@@ -96,9 +99,17 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
         """Every namespace except vSphere's own."""
         names = sorted(name for name in self._namespaces.list() if not name.startswith(OWN))
-        found = self._namespaces.details(names, self._namespaces.catalog()) if names else {}
+        catalog = self._namespaces.catalog() if names else Catalog()
+        found = self._namespaces.details(names, catalog)
         for name, each in sorted(found.items()):
-            yield Description(name, {"cluster": each.cluster, **view(each.settings)}, state_of(each))
+            yield Description(
+                name,
+                {"cluster": each.cluster, **view(each.settings)},
+                state_of(each),
+                left_out=""
+                if each.cluster in catalog.supervisors
+                else "its supervisor is in another datacenter",
+            )
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -121,7 +132,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """The vSphere cluster, the root for storage policies, and the namespace's own API."""
         return {
-            "cluster": (Entity(f"/{datacenter}/host/{spec.cluster}", "ClusterComputeResource"),),
+            "cluster": (Entity(path_in(datacenter, "host", spec.cluster), "ClusterComputeResource"),),
             "policies": (ROOT,),
             API: (Api(Key("supervisor_namespace", name), name),),
         }
@@ -149,7 +160,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
             or self._catalog is None
             or any(spec is not None and not _named(spec, self._catalog) for spec in wanted.values())
         ):
-            self._catalog = self._namespaces.catalog()
+            self._catalog = self._namespaces.catalog(spec.cluster for spec in wanted.values() if spec)
         return self._catalog
 
     def _subjects(
@@ -190,6 +201,12 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
                     f"{'; '.join(filter(None, (error.problems[0].what, error.problems[0].why)))})"
                 ),
             )
+
+
+def _as_written(state: State, spec: Spec, catalog: Catalog) -> State:
+    """The state with the cluster as the site writes it, if it is that one."""
+    meant, at = (catalog.supervisors.get(text) for text in (spec.cluster, state.cluster))
+    return replace(state, cluster=spec.cluster) if meant is not None and meant == at else state
 
 
 def _named(spec: Spec, catalog: Catalog) -> bool:

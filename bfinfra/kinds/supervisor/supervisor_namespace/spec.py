@@ -54,7 +54,7 @@ class Spec(resource.Spec):
     """The desired state of one supervisor namespace."""
 
     cluster: Cluster
-    """vSphere cluster whose supervisor holds the namespace, of this site or existing."""
+    """vSphere cluster whose supervisor holds the namespace, by name or path, of this site or existing."""
     description: str = ""
     """Free text. bfinfra writes its mark in a last line below it."""
     limits: Limits = Field(default_factory=Limits)

@@ -34,19 +34,27 @@ def absent(name: str, spec: Spec | None, facts: GpuHostFacts) -> Sequence[Step]:
     raise Refusal(f"there is no host {name}", why="vCenter doesn't know it", next=nearest(name, facts.hosts))
 
 
-def manage(
-    name: str, spec: Spec, state: State, mark: Mark, machines: frozenset[str] = frozenset()
-) -> Sequence[Step]:
-    """The steps: finish a reboot that was started, set passthrough, reboot if that is needed and allowed,
-    note what was applied. `machines`: names of VMs that the site describes.
-    """
-    if spec.cluster and spec.cluster != state.cluster:
+def check_cluster(spec: Spec, state: State, facts: GpuHostFacts) -> None:
+    """Raises Refusal if the host isn't in the cluster that the site names."""
+    if not spec.cluster:
+        return
+    if spec.cluster not in facts.clusters:
+        raise nowhere("cluster", spec.cluster, "cluster", facts.clusters)
+    if facts.clusters[spec.cluster] != state.detail.cluster:
         raise Refusal(
             f"the host is not in the cluster {spec.cluster}",
             field="cluster",
             why=f"it is in {state.cluster}",
             next=f"write {state.cluster}, or leave it out",
         )
+
+
+def manage(
+    name: str, spec: Spec, state: State, mark: Mark, machines: frozenset[str] = frozenset()
+) -> Sequence[Step]:
+    """The steps: finish a reboot that was started, set passthrough, reboot if that is needed and allowed,
+    note what was applied. `machines`: names of VMs that the site describes.
+    """
     cards = [gpu.address for gpu in chosen(spec, state, mark.site, machines)]
     wanted = dict.fromkeys(cards, True) | {
         a: on for a, on in state.before.items() if a not in cards and state.device(a)

@@ -28,7 +28,7 @@ from bfinfra.model.order import Specs
 from bfinfra.model.readiness import Readiness, Ready, failed, waiting
 from bfinfra.model.reading import Reading
 from bfinfra.model.refs import Key
-from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, holds
+from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, holds, path_in
 from bfinfra.model.site import Site
 from bfinfra.model.step import Step
 
@@ -97,17 +97,25 @@ class GpuHost(kind.Kind[Spec, State]):
         found = self._vcenter.hosts.read(known, VM_MARK) if known else []
         if not found or len(found) < len(wanted):
             found = self._all(wanted) if include_unlisted else self._survey(wanted, include_unlisted=False)
-        ids, clusters, _ = self._cache.last(NOTES, NOTHING)
+        ids, names, _ = self._cache.last(NOTES, NOTHING)
+        texts = [spec.cluster for spec in wanted.values() if spec and spec.cluster]
+        clusters = {text: each.moid for text, each in self._clusters(names, texts).items()}
         other = self._vcenter.leases.other
-        states = {d.name: state.read(d, clusters.get(d.cluster, ""), other(d.cluster)) for d in found}
+        at = {**names, **{each: text for text, each in clusters.items()}}
+        states = {d.name: state.read(d, at.get(d.cluster, ""), other(d.cluster)) for d in found}
         return Observation(
             {name: each for name, each in states.items() if each.mark or wanted.get(name)},
-            GpuHostFacts(tuple(sorted(ids)), self._machines),
+            GpuHostFacts(tuple(sorted(ids)), self._machines, clusters),
         )
+
+    def _clusters(self, names: Mapping[str, str], texts: Sequence[str] = ()) -> Mapping[str, Thing]:
+        """Clusters by what the site calls them. `names`: those of all, by id."""
+        return meant(self._vcenter.inventory.clusters(names, texts), texts)
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
         """Every host with GPUs in the site's datacenter."""
-        notes, clusters, machines = self._vcenter.hosts.survey(ATTRIBUTE)
+        notes, names, machines = self._vcenter.hosts.survey(ATTRIBUTE)
+        clusters = {each.moid: text for text, each in self._clusters(names).items()}
         here = {each.moid for each in self._vcenter.inventory.read().hosts}
         ids = [moid for moid, _ in notes.values() if moid in here]
         there = [moid for host in ids for moid in machines.get(host, ())]
@@ -145,6 +153,7 @@ class GpuHost(kind.Kind[Spec, State]):
         if spec is None:
             return decide.release(name, state, context.mark) if state.mark else ()
         machines = context.facts.machines if context.facts else frozenset()
+        decide.check_cluster(spec, state, context.facts)
         return decide.manage(name, spec, state, context.mark, machines)
 
     @staticmethod
@@ -155,7 +164,7 @@ class GpuHost(kind.Kind[Spec, State]):
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """The host, and the root, where custom attributes are defined."""
-        host = (Entity(f"/{datacenter}/host/{spec.cluster or '*'}/{name}", "HostSystem"),)
+        host = (Entity(f"{path_in(datacenter, 'host', spec.cluster or '*')}/{name}", "HostSystem"),)
         rebooted, root = (host, (ROOT,)) if spec.reboot == "if_needed" else ((), ())
         return {"host": host, "rebooted": rebooted, "leases": root, "definitions": (ROOT,)}
 

@@ -46,7 +46,7 @@ class Spec(resource.Spec):
     """The desired state of one host; its name is the host's name in vCenter."""
 
     cluster: str | None = None
-    """Name of the cluster that the host must be in."""
+    """The cluster that the host must be in, by name or path."""
     passthrough: tuple[Passthrough, ...] = ()
     """The cards to pass through; empty if the GPUs are shared as vGPUs."""
     reboot: Literal["never", "if_needed"] = "never"

@@ -140,10 +140,13 @@ class State(resource.State):
 
 @dataclass(frozen=True, slots=True)
 class GpuHostFacts:
-    """The names of all hosts, and of the VMs that the site describes."""
+    """The names of all hosts, and of the VMs that the site describes. `clusters`: the id of each cluster by
+    what the site calls it.
+    """
 
     hosts: tuple[str, ...]
     machines: frozenset[str] = frozenset()
+    clusters: Mapping[str, str] = field(default_factory=dict)
 
 
 def read(detail: HostDetail, cluster: str, lease: Lease | None = None) -> State:

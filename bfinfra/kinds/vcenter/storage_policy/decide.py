@@ -8,6 +8,7 @@ from typing import Any
 
 from bfinfra.backends.vcenter.policies import Policy
 from bfinfra.backends.vcenter.tagging import DATASTORE, Category
+from bfinfra.kinds.named import nowhere
 from bfinfra.kinds.vcenter.storage_policy.spec import OwnTag, Spec
 from bfinfra.kinds.vcenter.storage_policy.state import Own, State, StoragePolicyFacts, fitting
 from bfinfra.kinds.vcenter.storage_policy.steps import (
@@ -182,12 +183,7 @@ def _check(spec: Spec, facts: StoragePolicyFacts, mark: Mark) -> None:
     if spec.tag is not None:
         for index, each in enumerate(spec.tag.datastores):
             if each not in facts.datastores:
-                raise Refusal(
-                    f"there is no datastore {each}",
-                    field=f"tag.datastores.{index}",
-                    why="vCenter knows none, or several",
-                    next=nearest(each, facts.datastores),
-                )
+                raise nowhere("datastore", each, f"tag.datastores.{index}", facts.datastores)
         if (home := facts.categories.get(spec.tag.category)) is not None:
             _check_category(spec.tag, home, facts, mark)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from bfinfra.backends.vcenter.places import meant
 from bfinfra.backends.vcenter.policies import Policy, StoragePolicies
 from bfinfra.backends.vcenter.tagging import Category, Tagging
 from bfinfra.kinds.vcenter.storage_policy.decide import RULES, decide
@@ -108,11 +108,12 @@ class StoragePolicy(kind.Kind[Spec, State]):
             for name, state in states.items()
             if name in specs or state.policy or state.empty or not all(each.users for each in state.own)
         }
+        tags = [spec.tag for spec in specs.values() if spec.tag]
         return Observation(
             states,
             StoragePolicyFacts(
                 {home.name: home for home in categories},
-                self._datastores() if any(spec.tag for spec in specs.values()) else {},
+                self._datastores([text for tag in tags for text in tag.datastores]) if tags else {},
             ),
         )
 
@@ -181,11 +182,10 @@ class StoragePolicy(kind.Kind[Spec, State]):
             case _:
                 raise AssertionError(step)
 
-    def _datastores(self) -> Mapping[str, str]:
-        """Ids of datastores by name, without names that several have."""
-        found = self._vcenter.inventory.read().datastores
-        count = Counter(each.name for each in found)
-        return {each.name: each.moid for each in found if count[each.name] == 1}
+    def _datastores(self, texts: Iterable[str]) -> Mapping[str, str]:
+        """Ids of datastores by what the site calls them."""
+        found = meant(self._vcenter.inventory.read().datastores, texts)
+        return {text: each.moid for text, each in found.items()}
 
     def _categories(self, specs: Mapping[str, Spec], found: Iterable[Policy]) -> tuple[Category, ...]:
         """The categories that the specs or this site's policies name. Makes no request if there are none."""

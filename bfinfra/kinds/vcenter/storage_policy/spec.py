@@ -27,7 +27,7 @@ class OwnTag(Part):
     name: Named
     """The tag."""
     datastores: Annotated[tuple[str, ...], Field(min_length=1)]
-    """Datastores that get it. bfinfra leaves it on others that somebody puts it on."""
+    """Datastores that get it, by name or path. bfinfra leaves it on others that somebody puts it on."""
 
 
 class Spec(resource.Spec):

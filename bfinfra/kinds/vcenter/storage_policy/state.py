@@ -44,8 +44,8 @@ class State(resource.State):
 
 @dataclass(frozen=True)
 class StoragePolicyFacts:
-    """The categories that the site names, with their tags; datastore ids by name, if a tag is to be put on
-    some.
+    """The categories that the site names, with their tags; datastore ids by what the site calls them, if a
+    tag is to be put on some.
     """
 
     categories: Mapping[str, Category] = field(default_factory=dict)
