@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 METHODS = ("POST", "PUT", "PATCH", "DELETE")
 
 
+LOST = ("inaccessible", "invalid", "orphaned")
+"""Connection states of a VM that its host can't run. Of the first two vCenter returns no configuration.
+Source: VirtualMachineConnectionState of the vSphere API.
+"""
+
+
 class BadChange(ValueError):
     """A change that can't be made."""
 
@@ -23,14 +29,15 @@ def change(parts: Parts, body: Any) -> Any:
     answer. Raises BadChange.
 
     Or {"machine", "path", "text"}: a file on a Linux machine, written by root there; without `text` it goes.
-    Or {"inaccessible"}: the name of a VM whose datastore is lost: vCenter knows the path of its file alone.
+    Or {"inaccessible"}: the name of a VM whose datastore is lost: vCenter knows the path of its file alone;
+    {"invalid"}: of one whose configuration can't be read; {"orphaned"}: of one that its host no longer has.
 
     `address`: "vcsa.aiml.local:443" for vCenter's REST API, the address of a Kubernetes API for that one.
     """
     if isinstance(body, dict) and set(body) >= {"machine", "path"}:
         return _on_machine(parts, str(body["machine"]), str(body["path"]), body.get("text"))
-    if isinstance(body, dict) and set(body) == {"inaccessible"}:
-        return _lose(parts, str(body["inaccessible"]))
+    if isinstance(body, dict) and len(body) == 1 and (state := next(iter(body))) in LOST:
+        return _lose(parts, str(body[state]), state)
     match body:
         case {"address": str(address), "method": str(method), "path": str(path)} if method in METHODS:
             handler, headers = parts.as_administrator(address)
@@ -61,13 +68,15 @@ def _on_machine(parts: Parts, machine: str, path: str, text: str | None) -> None
         ) from None
 
 
-def _lose(parts: Parts, name: str) -> None:
+def _lose(parts: Parts, name: str, state: str) -> None:
     inventory = parts.inventory
     vm = next((each for each in inventory.vms() if each["name"] == name), None)
     if vm is None:
         raise BadChange(f"there is no VM {name}")
     with inventory.lock:
-        vm["name"] = vm["config"].files.vmPathName
-        vm["runtime"].connectionState = "inaccessible"
-        vm.hidden["unset"] = ["config"]
+        vm["runtime"].connectionState = state
+        if state == "inaccessible":
+            vm["name"] = vm["config"].files.vmPathName
+        if state != "orphaned":
+            vm.hidden["unset"] = ["config"]
         inventory.touch(vm)

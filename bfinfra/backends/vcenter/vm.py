@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 from bfinfra.model.records import dataclass
 
-CONNECTED = "connected"
+CONNECTED, ORPHANED = "connected", "orphaned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,10 @@ class Vm:
         """Why it is as vCenter last saw it; "" if vCenter sees it."""
         if self.connected:
             return ""
-        return f"the VM {self.name} is {self.connection}: vCenter has no connection to it"
+        why = (
+            "its host no longer has it" if self.connection == ORPHANED else "vCenter has no connection to it"
+        )
+        return f"the VM {self.name} is {self.connection}: {why}"
 
 
 @dataclass(frozen=True, kw_only=True)

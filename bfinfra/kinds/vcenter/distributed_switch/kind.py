@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from bfinfra.backends.vcenter.networks import Networks, Switch, SwitchPlan
@@ -14,12 +14,14 @@ from bfinfra.kinds.vcenter.distributed_switch.checks import CHECKS
 from bfinfra.kinds.vcenter.distributed_switch.spec import Spec
 from bfinfra.model import compare, kind, resource
 from bfinfra.model.compare import Change, differences
+from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark, above, below
+from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, VCENTER, Entity, PrivilegePlaces, Use, holds
@@ -36,10 +38,14 @@ MEMBERS = (holds("members", "DVSwitch.HostOp"), holds("hosts", "Host.Config.Netw
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """The switch as vCenter reports it. `hosts`: NICs by host name."""
+    """The switch as vCenter reports it. `hosts`: NICs by the name of each host that this account can see;
+    `unseen`: ids of the others; `lost`: host's name → why it is as vCenter last saw it.
+    """
 
     switch: Switch
     hosts: Mapping[str, tuple[str, ...]]
+    unseen: frozenset[str] = frozenset()
+    lost: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +108,6 @@ class DistributedSwitch(kind.Kind[Spec, State]):
     ) -> Observation:
         """Reads all switches with their port groups; hosts and folders, too, if the site wants a switch."""
         found = self._vcenter.switches.read(context=any(wanted.values()))
-        names = {moid: name for name, moid in found.hosts.items()}
         states = {}
         # of two switches of one name the later one counts: a marked one, first in the site's datacenter
         for switch in sorted(
@@ -112,15 +117,14 @@ class DistributedSwitch(kind.Kind[Spec, State]):
             own = mark is not None and mark.name_of(self._site, "distributed_switch") == switch.name
             meant = wanted.get(switch.name) is not None and found.is_here(switch)
             if (own and (include_unlisted or switch.name in wanted)) or meant:
-                states[switch.name] = _state(switch, names, self._strange(switch, found))
+                states[switch.name] = _state(switch, found, self._strange(switch, found))
         return Observation(states, replace(found, switches=(), groups=()))
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
         """Every distributed switch of the site's datacenter."""
         found = self._vcenter.switches.read(context=True)
-        names = {moid: name for name, moid in found.hosts.items()}
         for switch in filter(found.is_here, found.switches):
-            state = _state(switch, names)
+            state = _state(switch, found)
             yield Description(switch.name, _view(state), state)
 
     @staticmethod
@@ -132,6 +136,7 @@ class DistributedSwitch(kind.Kind[Spec, State]):
         mark = context.mark.committed(spec.applied())
         if state is None:
             plan, changes = _plan(name, spec, None, facts, mark), differences(None, spec.applied())
+            _refuse_lost(plan, facts)
             return (Create(name=name, folder=_folder(facts), plan=plan, changes=changes),)
         if spec.version and spec.version != state.switch.version:
             raise Refusal(
@@ -143,8 +148,16 @@ class DistributedSwitch(kind.Kind[Spec, State]):
         found = compare.changes(spec, state.mark, _drift(spec, state))
         plan = _only(_plan(name, spec, state, facts, mark), found)
         moid, version = state.switch.moid, state.switch.version_of_config
+        _refuse_lost(plan, facts)
         change = Reconfigure(name=name, moid=moid, version=version, plan=plan, changes=found)
         return (change,) if found else ()
+
+    @staticmethod
+    def conflicts(wanted: Specs, states: Specs, facts: Networks | None) -> Iterator[Conflict]:
+        """Warnings about hosts that can't be seen."""
+        for key in wanted:
+            if isinstance(state := states.get(key), State):
+                yield from _members(key, state)
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
@@ -173,10 +186,45 @@ class DistributedSwitch(kind.Kind[Spec, State]):
         )
 
 
-def _state(switch: Switch, names: Mapping[str, str], contents: tuple[str, ...] = ()) -> State:
-    """The state of a switch. `names`: host names by id."""
-    hosts = {names.get(moid, moid): nics for moid, nics in switch.hosts.items()}
-    return State(mark=Mark.decode(switch.description), switch=switch, hosts=hosts, contents=contents)
+def _state(switch: Switch, found: Networks, contents: tuple[str, ...] = ()) -> State:
+    """The state of a switch, with the hosts that were read."""
+    names = {moid: name for name, moid in found.hosts.items() if moid in switch.hosts}
+    return State(
+        mark=Mark.decode(switch.description),
+        switch=switch,
+        hosts={name: switch.hosts[moid] for moid, name in names.items()},
+        unseen=frozenset(switch.hosts.keys() - names.keys()) if found.hosts else frozenset(),
+        lost={name: found.lost[moid] for moid, name in names.items() if moid in found.lost},
+        contents=contents,
+    )
+
+
+def _members(key: Key, state: State) -> Iterator[Conflict]:
+    """Warnings about hosts of a switch that can't be seen. They stay on it, whatever the file says."""
+    for host, why in sorted(state.lost.items()):
+        yield Conflict(
+            Spot(key, f"hosts.{host}"),
+            f"its NICs of {host} are as vCenter last saw them",
+            why=why,
+            next="connect it again, then run this again",
+            stops=False,
+        )
+    if state.unseen:
+        yield Conflict(
+            Spot(key, "hosts"),
+            f"{len(state.unseen)} of its hosts can't be seen, and stay on it",
+            why=f"{', '.join(sorted(state.unseen))}: the account may not read them",
+            next="let it read them, to compare and change them",
+            stops=False,
+        )
+    if state.switch.gone:
+        yield Conflict(
+            Spot(key, "hosts"),
+            f"{state.switch.gone} of its members are hosts that vCenter no longer has",
+            why="a host was removed from vCenter without leaving the switch first",
+            next="add the host again, or remove the stale member in vCenter (Networking, Hosts)",
+            stops=False,
+        )
 
 
 def _folder(facts: Networks) -> str:
@@ -208,8 +256,20 @@ def _plan(name: str, spec: Spec, state: State | None, facts: Networks, mark: Mar
         version=spec.version or "",
         hosts={host: nics for host, nics in wanted.items() if now.get(host) != nics},
         joining=frozenset(wanted.keys() - now.keys()),
-        leaving=frozenset(now.keys() - wanted.keys()),
+        leaving=frozenset(now.keys() - wanted.keys() - (state.unseen if state else frozenset())),
     )
+
+
+def _refuse_lost(plan: SwitchPlan, facts: Networks) -> None:
+    """Raises Refusal if a host that vCenter doesn't see would have to change."""
+    names = {moid: name for name, moid in facts.hosts.items()}
+    for moid in sorted({*plan.hosts, *plan.leaving} & facts.lost.keys()):
+        raise Refusal(
+            f"the NICs of {names[moid]} can't be changed",
+            field=f"hosts.{names[moid]}",
+            why=facts.lost[moid],
+            next="connect it again, then run this again",
+        )
 
 
 def _only(plan: SwitchPlan, changes: Sequence[Change]) -> SwitchPlan:
