@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import httpx2
-from pyVmomi.VmomiSupport import ManagedObject
+from pyVmomi.VmomiSupport import DataObject, ManagedObject
 
 from bfinfra.backends import writes
 from bfinfra.backends.words import safe, web_page
@@ -25,6 +26,9 @@ from bfinfra.model.errors import (
     Unanswered,
 )
 
+TYPE_NAME = re.compile(r"\*types\.\w+")
+"""A message that only names the fault's type, as vcsim sends: *types.InvalidState."""
+SHOWN_APART = ("msg", "dynamicType")
 GRANT = "grant it to the account; all that it needs, and where: bfinfra privileges SITE"
 SOAP: dict[str, type[RemoteError]] = {
     "NotAuthenticated": Expired,
@@ -78,7 +82,7 @@ def of_fault(fault: object, what: str, server: str) -> RemoteError:
     error = next(
         (SOAP[n] for n in (c.__name__.rpartition(".")[2] for c in type(fault).__mro__) if n in SOAP), Rejected
     )
-    why = _words(fault) or name
+    why = _words(fault) or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
     if error is Forbidden and name == "NoPermission":
         privilege = safe(getattr(fault, "privilegeId", ""))
         return Forbidden(
@@ -103,20 +107,27 @@ def _on(ref: object) -> str:
 
 
 def _words(fault: object) -> str:
-    """The fault's message, its detail messages and its fields, each once."""
+    """The fault's message, its detail messages and its properties, each once."""
     parts = [
         getattr(fault, "msg", "") or "",
         *(m.message or "" for m in getattr(fault, "faultMessage", None) or ()),
     ]
-    fields = {
-        n: getattr(fault, n, None)
-        for n in ("name", "property", "invalidProperty", "invalidName", "key", "reason")
-    }
-    parts += [f"{name}: {value}" for name, value in fields.items() if isinstance(value, str) and value]
+    parts = [text for text in parts if not TYPE_NAME.fullmatch(text)]
+    parts += [f"{name}: {value}" for name, value in _properties(fault)]
     cause = getattr(fault, "faultCause", None)
     if cause is not None:
         parts.append(_words(cause))
     return safe("; ".join(dict.fromkeys(s.strip() for s in parts if s and s.strip())))
+
+
+def _properties(fault: object) -> Iterator[tuple[str, object]]:
+    """The plain properties of a fault, and the ids of objects in it, by name."""
+    for each in fault._GetPropertyList() if isinstance(fault, DataObject) else ():  # noqa: SLF001 - pyVmomi's public accessor has this name
+        value = getattr(fault, each.name, None)
+        if isinstance(value, ManagedObject):
+            value = value._GetMoId()  # noqa: SLF001 - as above
+        if each.name not in SHOWN_APART and isinstance(value, (str, int)) and value != "":
+            yield each.name, value
 
 
 NOT_SERVED = "the server has no such API (404)"

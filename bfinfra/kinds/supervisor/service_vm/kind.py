@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bfinfra.backends.kubernetes.marks import mark_of, ours, selector
+from bfinfra.kinds import power
 from bfinfra.kinds.audit import of_field
 from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator
 from bfinfra.kinds.supervisor.base import fit, gpus, offers
@@ -168,9 +169,17 @@ class ServiceVm(kind.Kind[Spec, State]):
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: catalog.ServiceVmFacts | None) -> Iterator[Conflict]:
-        """More vGPUs than hosts have."""
-        if facts is not None:
-            yield from gpus.conflicts("service_vm", wanted, states, facts.environment)
+        """More vGPUs than hosts have; a machine to power on where no host takes one."""
+        if facts is None:
+            return
+        yield from gpus.conflicts("service_vm", wanted, states, facts.environment)
+        for key, spec in wanted.items():
+            state = states.get(key)
+            off = state is None or (isinstance(state, State) and bool(state.out_of_service(spec)))
+            where = fit.home(spec.namespace, wanted, facts.environment) if isinstance(spec, Spec) else ""
+            room = facts.environment.capacities.get(where)
+            if off and room is not None and not room.memory and spec.power == "on":
+                yield power.nowhere(key, f"no host of {where} runs a VM now")
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:

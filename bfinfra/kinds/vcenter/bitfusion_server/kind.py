@@ -7,6 +7,8 @@ import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from bfinfra.backends.vcenter.places import Inventory
+from bfinfra.kinds import power
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.vcenter.base import datastores
 from bfinfra.kinds.vcenter.base.machine_notes import MARKS, appliance
@@ -19,7 +21,7 @@ from bfinfra.kinds.vcenter.bitfusion_server.packages import Packages
 from bfinfra.kinds.vcenter.bitfusion_server.run import Runs
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
 from bfinfra.kinds.vcenter.bitfusion_server.state import KEYS, BitfusionServerFacts, State, read
-from bfinfra.model import kind
+from bfinfra.model import compare, kind
 from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
@@ -115,6 +117,13 @@ class BitfusionServer(kind.Kind[Spec, State]):
         yield from datastores.conflicts(
             space.claims(wanted, states, facts) if facts else (), freed=not states.keys() <= wanted.keys()
         )
+        off = (
+            (key, state.machine)
+            for key, spec in wanted.items()
+            if isinstance(spec, Spec) and isinstance(state := states.get(key), State)
+            if not (state.machine.on or state.importing or compare.adopting(state.mark))
+        )
+        yield from power.conflicts(off, facts.inventory if facts else Inventory(), states)
         yield from room.conflicts(wanted, states, facts.rooms if facts else {})
         yield from minimum.conflicts(wanted, facts.ovas if facts else {})
 

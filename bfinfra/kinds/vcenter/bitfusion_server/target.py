@@ -103,7 +103,7 @@ def resolve(name: str, spec: Spec, state: State | None, context: PlanContext, *,
         )
     if anew and detail.maintenance and not context.needs["host"].state.rebooting:
         raise Refusal(
-            f"{spec.host} is in maintenance mode",
+            f"{spec.host} {IN_MAINTENANCE}",
             field="host",
             why="no VM starts there, and no run of this site began it",
             next="take it out of maintenance mode, then run this again",

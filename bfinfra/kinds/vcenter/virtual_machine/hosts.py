@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bfinfra.backends.vcenter.places import only
+from bfinfra.kinds.power import takes_none
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
 from bfinfra.kinds.vcenter.virtual_machine.state import VirtualMachineFacts
 from bfinfra.model.conflict import Conflict, Spot
@@ -24,14 +25,11 @@ def without_hosts(wanted: Specs, states: Specs, facts: VirtualMachineFacts) -> I
             for each in facts.inventory.hosts
             if cluster and each.cluster == cluster.moid and (spec.host is None or each.is_called(spec.host))
         ]
-        if hosts and all(each.maintenance or not each.connected for each in hosts):
+        if hosts and all(map(takes_none, hosts)):
             yield Conflict(
                 Spot(key, "host" if spec.host else "cluster"),
                 f"no host of {spec.cluster} takes a VM now",
-                why="; ".join(
-                    f"{each.name} is {'in maintenance mode' if each.connected else 'not connected'}"
-                    for each in hosts
-                ),
+                why="; ".join(map(takes_none, hosts)),
                 next="bring one back first",
                 stops=False,
             )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bfinfra.backends.vcenter.library_items import OVF, Declared, Item
 from bfinfra.backends.vcenter.places import Found, Inventory, only
 from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Vm
+from bfinfra.kinds import power
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.vcenter.base import datastores
 from bfinfra.kinds.vcenter.base.machine_notes import IMPORTING, MARK, MARKS, OF_ALL, SECRETS
@@ -35,7 +36,7 @@ from bfinfra.kinds.vcenter.virtual_machine.steps import (
     Start,
     Stop,
 )
-from bfinfra.model import kind, process
+from bfinfra.model import compare, kind, process
 from bfinfra.model.awaited import UNNOTED, Away, absent
 from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
@@ -160,6 +161,13 @@ class VirtualMachine(kind.Kind[Spec, State]):
         """
         if facts is None:
             return
+        off = (
+            (key, state.machine)
+            for key, spec in wanted.items()
+            if isinstance(spec, Spec) and isinstance(state := states.get(key), State)
+            if spec.power == "on" and not state.machine.on and not compare.adopting(state.mark)
+        )
+        yield from power.conflicts(off, facts.inventory, states)
         yield from datastores.conflicts(
             claims(wanted, states, facts), freed=not states.keys() <= wanted.keys()
         )
