@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
 from bfinfra.backends.vcenter.esxi import lost_hosts
 from bfinfra.backends.vcenter.esxi_settings import Noted, Vmk, VmkPlan
+from bfinfra.backends.vcenter.networks import Switch
+from bfinfra.backends.vcenter.places import only
 from bfinfra.kinds.capabilities import SETTINGS
 from bfinfra.kinds.vcenter.base.host_note import RIGHTS, HostNote
 from bfinfra.model import compare, conflict, kind, resource
@@ -70,21 +72,48 @@ class Spec(resource.Spec):
 
     @staticmethod
     def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
-        """An mtu that is larger than the switch's."""
+        """An mtu that is larger than the one that the site writes for the switch."""
         for key, spec in mine.items():
-            group = site.get(Key("port_group", spec.port_group))
-            home = Key("distributed_switch", group.switch if group else "")
-            if home in site and spec.mtu > site[home].mtu:
-                yield Conflict(
-                    Spot(key, "mtu"),
-                    f"frames of {spec.mtu} bytes don't pass a switch of {site[home].mtu}",
-                    (Spot(home, "mtu"),),
-                    next="raise the switch's mtu, or lower this one",
-                )
+            home = _home(spec, site)
+            if home in site and _writes_mtu(site[home]) and spec.mtu > site[home].mtu:
+                yield _too_large(key, spec, site[home].mtu, "", (Spot(home, "mtu"),))
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
         """The adapter of each host."""
         return (Capability(SETTINGS, each) for each in self.hosts)
+
+
+def _home(spec: Spec, site: Specs) -> Key:
+    """The switch of its port group, if the site describes both."""
+    group = site.get(Key("port_group", spec.port_group))
+    return Key("distributed_switch", group.switch if group else "")
+
+
+def _writes_mtu(spec: resource.Spec) -> bool:
+    return "mtu" in spec.model_fields_set
+
+
+def _sets_mtu(spec: resource.Spec, mark: Mark | None) -> bool:
+    """Whether an apply sets the mtu of what is there, if it differs."""
+    return bool(compare.drift(spec, mark, {"mtu": None}, {"mtu": spec.mtu}))  # type: ignore[attr-defined]  # both have it
+
+
+def _too_large(key: Key, spec: Spec, most: int, why: str, others: tuple[Spot, ...] = ()) -> Conflict:
+    return Conflict(
+        Spot(key, "mtu"),
+        f"frames of {spec.mtu} bytes don't pass a switch of {most}",
+        others,
+        why=why,
+        next="raise the switch's mtu, or lower this one",
+    )
+
+
+@dataclass(frozen=True)
+class VmkernelFacts:
+    """The names of all hosts. `switches`: port group → the switch that has it or will, as it was found."""
+
+    hosts: tuple[str, ...] = ()
+    switches: Mapping[str, Switch] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -210,7 +239,24 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
             }
             if found:
                 states[name] = _state(groups[name], found)
-        return Observation(states, tuple(sorted(hosts)))
+        return Observation(states, VmkernelFacts(tuple(sorted(hosts)), self._switches(wanted, needs)))
+
+    def _switches(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef]
+    ) -> Mapping[str, Switch]:
+        """The switches of the port groups that the site names. They are read only for a port group that has
+        still to be made.
+        """
+        found: dict[str, Switch] = {}
+        for text in {spec.port_group for spec in wanted.values() if spec is not None}:
+            need = needs.get(Key("port_group", text))
+            if need is not None and need.state is not None:
+                found[text] = need.state.on
+            elif need is not None and need.spec is not None:
+                there = self._vcenter.switches.read(context=False)
+                if home := only(there.switch(need.spec.switch)):
+                    found[text] = next(each for each in there.switches if each.moid == home.moid)
+        return found
 
     def _noted(
         self, hosts: Mapping[str, Noted], wanted: Mapping[str, Spec | None], *, include_unlisted: bool
@@ -226,6 +272,24 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
                     groups[name] = attribute.removeprefix(PREFIX)
                     on.setdefault(name, {})[host] = None
         return groups, on
+
+    @staticmethod
+    def conflicts(wanted: Specs, states: Specs, facts: VmkernelFacts | None) -> Iterator[Conflict]:
+        """An mtu that is larger than the one that the switch has then, where the site doesn't write that."""
+        for key, spec in wanted.items():
+            if not isinstance(spec, Spec) or facts is None:
+                continue
+            state, home = states.get(key), _home(spec, wanted)
+            new = not isinstance(state, State) or spec.hosts.keys() != state.devices.keys()
+            if (home in wanted and _writes_mtu(wanted[home])) or not (new or _sets_mtu(spec, state.mark)):
+                continue
+            on, switch = facts.switches.get(spec.port_group), wanted.get(home)
+            if on and (switch is None or not _sets_mtu(switch, Mark.decode(on.description))):
+                most, why = on.mtu, f"the mtu of {on.name}, as it stands"
+            else:
+                most, why = switch.mtu if switch else spec.mtu, f"{home} writes no mtu, and gets the default"
+            if spec.mtu > most:
+                yield _too_large(key, spec, most, why, (Spot(home),) if switch else ())
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -356,7 +420,7 @@ def _found(host: str, state: State | None, context: PlanContext) -> Adapter:
             f"there is no host {host}",
             field=f"hosts.{host}",
             why="vCenter doesn't know it",
-            next=nearest(host, context.facts or ()),
+            next=nearest(host, context.facts.hosts if context.facts else ()),
         )
     mark = each.note.mark if each.note else None
     if each.vmk is not None and mark is None:

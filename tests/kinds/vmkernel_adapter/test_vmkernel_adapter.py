@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from kinds.lifecycle import EXAMPLES, apply, endings, made, plan
 from pydantic import ValidationError
 
 from bfinfra.backends.vcenter.esxi_settings import Vmk
 from bfinfra.kinds.vcenter import vmkernel_adapter
 from bfinfra.kinds.vcenter.base.host_note import HostNote
-from bfinfra.kinds.vcenter.vmkernel_adapter import Adapter, VmkernelAdapter
+from bfinfra.kinds.vcenter.vmkernel_adapter import Adapter, VmkernelAdapter, VmkernelFacts
 from bfinfra.model.context import PlanContext, ResolvedRef
-from bfinfra.model.errors import Refusal
+from bfinfra.model.errors import BfinfraError, Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
+from bfinfra.sandbox import Running
 
 
 def test_an_address_has_a_prefix():
@@ -35,7 +39,9 @@ def of_adapters(state, **changes):
         "roce",
         spec,
         state,
-        PlanContext(mark, {"port_group": ResolvedRef(Key("port_group", "p"), None, None)}, facts=("a",)),
+        PlanContext(
+            mark, {"port_group": ResolvedRef(Key("port_group", "p"), None, None)}, facts=VmkernelFacts(("a",))
+        ),
     )
 
 
@@ -53,6 +59,40 @@ def test_an_adapter_is_compared_field_by_field():
 def test_an_adapter_that_somebody_made_there_is_left_alone():
     with pytest.raises(Refusal, match="already"):
         of_adapters(adapters(Vmk("vmk5", "k", "dhcp", 1500)))
+
+
+def problems_of(path: Path, text: str, sandbox: Running) -> list[str]:
+    path.write_text(text)
+    try:
+        found = plan(path, sandbox).problems
+    except BfinfraError as error:
+        found = error.problems
+    return [text for each in found if "frames of" in (text := str(each))]
+
+
+def test_an_mtu_above_the_switchs_is_refused_at_the_plan_with_what_the_switch_has(
+    sandbox: Running, tmp_path: Path
+) -> None:
+    path, example = tmp_path / "site.yaml", EXAMPLES["vmkernel_adapter"].read_text()
+    large = example.replace("192.168.0.24/24}}", "192.168.0.24/24}, mtu: 9000}")
+    (new,) = problems_of(path, large, sandbox)
+    assert "frames of 9000 bytes don't pass a switch of 1500" in new
+    said = large.replace("roce: {hosts", "roce: {mtu: 8000, hosts")
+    (both,) = problems_of(path, said, sandbox)
+    lines = said.splitlines()
+    at = [next(n for n, line in enumerate(lines, 1) if f"mtu: {mtu}" in line) for mtu in (9000, 8000)]
+    assert all(f"site.yaml:{line}:" in both for line in at), both
+
+    path.write_text(said.replace("9000", "8000"))
+    assert made(outcome := apply(path, sandbox)), endings(outcome)
+    (found,) = problems_of(path, large, sandbox)  # a field that leaves the file goes back to its default
+    assert "frames of 9000 bytes don't pass a switch of 1500; distributed_switch/roce writes no mtu" in found
+    foreign = "\n".join(
+        line for line in large.splitlines() if "vmnic1" not in line and line != "distributed_switch:"
+    )
+    (elsewhere,) = problems_of(path, foreign.replace("mtu: 9000", "mtu: 8500"), sandbox)
+    assert "frames of 8500 bytes don't pass a switch of 8000; the mtu of roce, as it stands" in elsewhere
+    assert problems_of(path, foreign.replace("mtu: 9000", "mtu: 8000"), sandbox) == []
 
 
 CHANGED_FIELDS = [
