@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from forgotten import forget
-from kinds import untidy
+from kinds import by_hand, untidy
 from kinds.by_hand import of_kind
 from kinds.lifecycle import EXAMPLES, SPECS, apply, difference, drift, endings, made, plan, run_context, world
 from kinds.whole_life import survives
@@ -265,3 +265,49 @@ def test_what_init_writes_of_it_leads_back_to_each_object_and_to_no_other(
     assert planned.problems == ()
     assert [item.key for item in planned.items if item.action.value == "create"] == []
     assert found.differing == {}
+
+
+@pytest.mark.thorough
+def test_two_supervisors_on_clusters_of_one_name_are_told_apart_by_their_paths(
+    crowded: Crowded, tmp_path: Path
+) -> None:
+    given = yaml.load(EXAMPLES["supervisor"].read_text(), yaml.BaseLoader)
+    (tmp_path / "sources").symlink_to(SPECS / "kinds/sources")
+    own, theirs = "/dc/host/others/gpu/compute", "/dc/host/compute"
+    given["vcenter"]["datacenter"] = "/dc"
+    given["supervisor"] = {own: given["supervisor"]["farm"]}
+    given["distributed_switch"] = {"pods": {"hosts": {"esx4.small.test": ["vmnic1"]}}}
+    given["supervisor_namespace"] = {
+        "here": {"cluster": own, "limits": {"cpu": "8GHz"}},
+        "there": {"cluster": theirs, "limits": {"cpu": "8GHz"}},
+    }
+    site = written(tmp_path / "site.yaml", given)
+    before = world(crowded.running)
+    assert made(outcome := apply(site, crowded.running)), endings(outcome)
+    assert plan(site, crowded.running).pending == ()
+    found = drift(site, crowded.running)
+    assert (found.found, found.unreadable) == ((), {})
+    with by_hand.administrator(site, crowded.running) as vcenter:
+        places: Any = [
+            vcenter.rest.get(f"/api/vcenter/namespaces/instances/{name}") for name in ("here", "there")
+        ]
+        paths = {each.moid: each.where for each in vcenter.inventory.read().clusters}
+    assert [paths[each["cluster"]] for each in places] == [own, theirs]
+
+    given["supervisor_namespace"]["there"]["cluster"] = "compute"
+    (problem,) = plan(written(site, given), crowded.running).problems
+    assert f"2 clusters are called compute; {theirs}, {own}; write the path" in str(problem)
+
+    given["supervisor_namespace"]["there"]["cluster"] = theirs
+    written(site, given)
+    settings = {**given["vcenter"]}
+    described = init.described(
+        init.empty(given["site"], settings, tmp_path, sandbox=crowded.running),
+        settings,
+        context=run_context(crowded.running),
+    )
+    assert {own, theirs} <= {key.name for key in described.resources if key.kind == "supervisor"}
+    named = yaml.load(described.text, yaml.BaseLoader)["supervisor_namespace"]
+    assert (named["here"]["cluster"], named["there"]["cluster"]) == (own, theirs)
+    assert made(outcome := apply(site, crowded.running, destroy=True)), endings(outcome)
+    assert (now := world(crowded.running)) == before, difference(now, before)
