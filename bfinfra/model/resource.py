@@ -130,7 +130,7 @@ class State:
         """Return why its fields are last known values: its server has lost it. "" if they are current."""
         return ""
 
-    def out_of_service(self, spec: Any) -> str:
+    def out_of_service(self, spec: Spec | None) -> str:
         """Return in what way it does not serve now, after its name: `is off`, `is in maintenance mode`; "" if
         it serves, or isn't to. `spec`: its Spec, None if the site has it no more. A kind with steps that stop
         it, restart it or let it enter maintenance mode says it here.

@@ -11,6 +11,7 @@ import httpx2
 from pyVmomi.VmomiSupport import DataObject, ManagedObject
 
 from bfinfra.backends import writes
+from bfinfra.backends.vcenter import refs
 from bfinfra.backends.words import safe, web_page
 from bfinfra.model.errors import (
     Busy,
@@ -122,12 +123,10 @@ def _words(fault: object) -> str:
 
 def _properties(fault: object) -> Iterator[tuple[str, object]]:
     """The plain properties of a fault, and the ids of objects in it, by name."""
-    for each in fault._GetPropertyList() if isinstance(fault, DataObject) else ():  # noqa: SLF001 - pyVmomi's public accessor has this name
-        value = getattr(fault, each.name, None)
-        if isinstance(value, ManagedObject):
-            value = value._GetMoId()  # noqa: SLF001 - as above
-        if each.name not in SHOWN_APART and isinstance(value, (str, int)) and value != "":
-            yield each.name, value
+    for name, found in vars(fault).items() if isinstance(fault, DataObject) else ():
+        value = refs.moid(found) if isinstance(found, ManagedObject) else found
+        if name not in SHOWN_APART and isinstance(value, (str, int)) and value != "":
+            yield name, value
 
 
 NOT_SERVED = "the server has no such API (404)"

@@ -86,7 +86,7 @@ class State(resource.State):
         """Return why its fields are last known values; "" if they are current."""
         return self.machine.last_known
 
-    def out_of_service(self, spec: Any) -> str:
+    def out_of_service(self, spec: resource.Spec | None) -> str:
         """Return that its VM is off while it is."""
         return "" if self.machine.on else f"is on the VM {self.vm}, which is off"
 

@@ -16,10 +16,11 @@ from bfinfra.backends.vcenter.esxi_settings import Noted, Vmk, VmkPlan
 from bfinfra.backends.vcenter.networks import Switch
 from bfinfra.backends.vcenter.places import only
 from bfinfra.kinds.capabilities import SETTINGS
+from bfinfra.kinds.vcenter.base import frames
 from bfinfra.kinds.vcenter.base.host_note import RIGHTS, HostNote
 from bfinfra.model import compare, conflict, kind, resource
 from bfinfra.model.compare import Change, Unknown
-from bfinfra.model.conflict import Conflict, Spot, Taken
+from bfinfra.model.conflict import Conflict, Taken
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
@@ -74,38 +75,11 @@ class Spec(resource.Spec):
     def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
         """An mtu that is larger than the one that the site writes for the switch."""
         for key, spec in mine.items():
-            home = _home(spec, site)
-            if home in site and _writes_mtu(site[home]) and spec.mtu > site[home].mtu:
-                yield _too_large(key, spec, site[home].mtu, "", (Spot(home, "mtu"),))
+            yield from frames.unfit_as_written(key, spec.mtu, spec.port_group, site)
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
         """The adapter of each host."""
         return (Capability(SETTINGS, each) for each in self.hosts)
-
-
-def _home(spec: Spec, site: Specs) -> Key:
-    """The switch of its port group, if the site describes both."""
-    group = site.get(Key("port_group", spec.port_group))
-    return Key("distributed_switch", group.switch if group else "")
-
-
-def _writes_mtu(spec: resource.Spec) -> bool:
-    return "mtu" in spec.model_fields_set
-
-
-def _sets_mtu(spec: resource.Spec, mark: Mark | None) -> bool:
-    """Whether an apply sets the mtu of what is there, if it differs."""
-    return bool(compare.drift(spec, mark, {"mtu": None}, {"mtu": spec.mtu}))  # type: ignore[attr-defined]  # both have it
-
-
-def _too_large(key: Key, spec: Spec, most: int, why: str, others: tuple[Spot, ...] = ()) -> Conflict:
-    return Conflict(
-        Spot(key, "mtu"),
-        f"frames of {spec.mtu} bytes don't pass a switch of {most}",
-        others,
-        why=why,
-        next="raise the switch's mtu, or lower this one",
-    )
 
 
 @dataclass(frozen=True)
@@ -276,20 +250,12 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: VmkernelFacts | None) -> Iterator[Conflict]:
         """An mtu that is larger than the one that the switch has then, where the site doesn't write that."""
-        for key, spec in wanted.items():
-            if not isinstance(spec, Spec) or facts is None:
-                continue
-            state, home = states.get(key), _home(spec, wanted)
-            new = not isinstance(state, State) or spec.hosts.keys() != state.devices.keys()
-            if (home in wanted and _writes_mtu(wanted[home])) or not (new or _sets_mtu(spec, state.mark)):
-                continue
-            on, switch = facts.switches.get(spec.port_group), wanted.get(home)
-            if on and (switch is None or not _sets_mtu(switch, Mark.decode(on.description))):
-                most, why = on.mtu, f"the mtu of {on.name}, as it stands"
-            else:
-                most, why = switch.mtu if switch else spec.mtu, f"{home} writes no mtu, and gets the default"
-            if spec.mtu > most:
-                yield _too_large(key, spec, most, why, (Spot(home),) if switch else ())
+        for key, spec in wanted.items() if facts else ():
+            if isinstance(spec, Spec) and facts:
+                state = states.get(key)
+                there, mark = (state.devices, state.mark) if isinstance(state, State) else ({}, None)
+                if spec.hosts.keys() != there.keys() or frames.sets(spec, mark):
+                    yield from frames.unfit(key, spec.mtu, spec.port_group, wanted, facts.switches)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:

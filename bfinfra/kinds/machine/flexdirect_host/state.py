@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bfinfra.kinds.machine.base import OnHosts, SoftwareFacts, read_record, record_commands, text_of
 from bfinfra.model.awaited import Away
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
+from bfinfra.model.resource import Spec
 
 if TYPE_CHECKING:
     from bfinfra.kinds.linux import Answers
@@ -51,7 +52,7 @@ class Installed:
 class State(OnHosts[Installed]):
     """FlexDirect on each of its machines."""
 
-    def out_of_service(self, spec: Any) -> str:
+    def out_of_service(self, spec: Spec | None) -> str:
         """Return where its scheduler is stopped."""
         names = ", ".join(
             host for host, found in self.on.items() if found.unit and found.service == "stopped"

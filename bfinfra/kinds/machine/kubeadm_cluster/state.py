@@ -8,7 +8,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bfinfra.kinds.linux import first_word
 from bfinfra.kinds.machine.base import OnHosts, SoftwareFacts, read_record, record_commands, text_of
@@ -17,6 +17,7 @@ from bfinfra.model.compare import Unknown
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
+from bfinfra.model.resource import Spec
 from bfinfra.model.secret import Secret
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class State(OnHosts[Node]):
         """Its API."""
         return self.url.removeprefix("https://").partition("/")[0]
 
-    def out_of_service(self, spec: Any) -> str:
+    def out_of_service(self, spec: Spec | None) -> str:
         """Return which of its nodes are not ready, or that its API doesn't answer."""
         if self.silent:
             return f"does not answer: {self.silent}"

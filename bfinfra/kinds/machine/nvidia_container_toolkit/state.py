@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bfinfra.kinds.machine.base import (
     OnHosts,
@@ -19,6 +19,7 @@ from bfinfra.kinds.machine.base import (
 from bfinfra.kinds.machine.nvidia_container_toolkit.runtime import FILES, UNITS, Before
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
+from bfinfra.model.resource import Spec
 
 if TYPE_CHECKING:
     from bfinfra.kinds.linux import Answers
@@ -62,7 +63,7 @@ class Installed:
 class State(OnHosts[Installed]):
     """The toolkit on each of its machines."""
 
-    def out_of_service(self, spec: Any) -> str:
+    def out_of_service(self, spec: Spec | None) -> str:
         """Return where its container runtime is stopped."""
         names = ", ".join(
             host

@@ -76,9 +76,9 @@ class State(resource.State):
         """Its service, else itself."""
         return self.ingress or self.address
 
-    def out_of_service(self, spec: Any) -> str:
+    def out_of_service(self, spec: resource.Spec | None) -> str:
         """Return `is off` while it is, unless the site wants it off."""
-        return "is off" if self.power == form.OFF and (spec is None or spec.power == "on") else ""
+        return "is off" if self.power == form.OFF and getattr(spec, "power", "on") == "on" else ""
 
     def has(self, maker: tuple[str, str] | None) -> bool:
         """Return whether a part with such a mark is this machine's: made for it, or as little marked as the

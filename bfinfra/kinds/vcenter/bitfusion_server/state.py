@@ -7,7 +7,7 @@ import hashlib
 import uuid
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Annotated, Any
+from typing import Annotated
 
 from bfinfra.backends.ova import Ova
 from bfinfra.backends.vcenter.esxi import Room
@@ -50,7 +50,7 @@ class State(resource.State):
         """Return why its fields are last known values; "" if they are current."""
         return self.machine.last_known
 
-    def out_of_service(self, spec: Any) -> str:
+    def out_of_service(self, spec: resource.Spec | None) -> str:
         """Return `is off` while it is."""
         return "" if self.machine.on else "is off"
 

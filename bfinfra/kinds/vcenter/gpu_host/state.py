@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import Any
 
 from bfinfra.backends.vcenter.esxi import HostDetail, Lease, PciDevice, lost_host
 from bfinfra.kinds.vcenter.base import begun
@@ -85,7 +84,7 @@ class State(resource.State):
         """Return why its fields are last known values; "" while this site restarts it."""
         return "" if self.begun else lost_host(self.detail.name, self.detail.connection)
 
-    def out_of_service(self, spec: Any) -> str:
+    def out_of_service(self, spec: resource.Spec | None) -> str:
         """Return that it is in maintenance mode, or restarts and isn't back."""
         if self.rebooting and not self.detail.connected:
             return f"restarts{' in maintenance mode' if self.detail.maintenance else ''}, and is not back"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any
 
 from bfinfra.backends.vcenter.esxi import Lease
 from bfinfra.backends.vcenter.host_images import Depot
 from bfinfra.kinds.vcenter.base import begun, host_setting
 from bfinfra.kinds.vcenter.base.begun import LEASE, Begun
 from bfinfra.model.records import dataclass
+from bfinfra.model.resource import Spec
 from bfinfra.model.rights import Use, holds
 from bfinfra.model.step import Disruption, Step
 
@@ -69,7 +69,7 @@ class State(host_setting.State):
         """Return why what its hosts run are last known values; "" if they are current."""
         return "; ".join(each.lost for each in self.hosts if each.lost)
 
-    def out_of_service(self, spec: Any) -> str:
+    def out_of_service(self, spec: Spec | None) -> str:
         """Return which of its hosts are in maintenance mode."""
         names = ", ".join(each.name for each in self.hosts if each.maintenance)
         return f"has {names} in maintenance mode" if names else ""

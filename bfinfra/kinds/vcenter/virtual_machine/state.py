@@ -7,7 +7,7 @@ import gzip
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Annotated, Any
+from typing import Annotated
 
 from bfinfra.backends.vcenter.library_items import Declared, Item
 from bfinfra.backends.vcenter.places import Inventory, Lookup
@@ -40,9 +40,9 @@ class State(resource.State):
         """Return why its fields are last known values; "" if they are current."""
         return self.machine.last_known
 
-    def out_of_service(self, spec: Any) -> str:
+    def out_of_service(self, spec: resource.Spec | None) -> str:
         """Return `is off` while it is, unless the site wants it off."""
-        return "" if self.machine.on or (spec is not None and spec.power == "off") else "is off"
+        return "" if self.machine.on or getattr(spec, "power", "on") == "off" else "is off"
 
 
 @dataclass(frozen=True)
