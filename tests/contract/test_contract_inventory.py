@@ -40,6 +40,19 @@ def test_pools_are_read_without_all_else(vcenter: VCenterSide) -> None:
     assert found.pools and not (found.hosts or found.datastores or found.networks)
 
 
+@call("inventory.clusters", case="names alone ask nothing; a path is looked up")
+def test_clusters_are_looked_up_where_a_name_is_not_enough(vcenter: VCenterSide) -> None:
+    vc = vcenter.open()
+    known = {each.moid: each.name for each in vc.inventory.pools().clusters}
+    asked = vc.transport.tally.names["RetrievePropertiesEx"]
+    assert {each.name for each in vc.inventory.clusters(known, [vcenter.cluster])} == {*known.values()}
+    assert vc.transport.tally.names["RetrievePropertiesEx"] == asked
+    path = f"/DC0/host/{vcenter.cluster}"
+    found = vc.inventory.clusters(known, [path])
+    assert [each.name for each in found if each.is_called(path)] == [vcenter.cluster]
+    assert vc.transport.tally.names["RetrievePropertiesEx"] == asked + 1
+
+
 @call("inventory.read", case="a distributed port group")
 @lacks("sandbox: its worlds have standard networks only")
 def test_distributed_port_groups_are_distinguished(vcenter: VCenterSide) -> None:
