@@ -15,11 +15,12 @@ from typing import Any
 from unittest import mock
 
 from forks import forks
-from kinds.lifecycle import EVERYTHING, QUICK, endings
+from kinds.lifecycle import EVERYTHING, endings
 
 import bfinfra
 from bfinfra.backends.vcenter import leases
 from bfinfra.engine.apply import Options
+from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model import process
 from bfinfra.sandbox import Running
 
@@ -91,8 +92,9 @@ class Meddling:
 def _child(start: Start) -> None:
     os.environ["BFINFRA_STATE_HOME"] = str(start.machine)
     chance = random.Random(start.seed)
+    patient = RetryPolicy()  # the product's: pauses shorter than a lag let one of two lose each time
     context = bfinfra.RunContext(
-        sandbox=start.sandbox, retry=QUICK, middleware=(lambda inner: Meddling(inner, start, chance),)
+        sandbox=start.sandbox, retry=patient, middleware=(lambda inner: Meddling(inner, start, chance),)
     )
     with (
         mock.patch.multiple(leases, STALE=STALE, UNSIGNED=UNSIGNED, RENEWED=RENEWED),
@@ -106,7 +108,7 @@ def _child(start: Start) -> None:
                     else bfinfra.load(start.site),
                     approve=lambda _: EVERYTHING,
                     destroy=start.destroy,
-                    options=Options(retry=QUICK, deadline=LONG),
+                    options=Options(retry=patient, deadline=LONG),
                     context=context,
                 )
             )
