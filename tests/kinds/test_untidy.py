@@ -221,7 +221,7 @@ def test_what_init_writes_names_a_pools_cluster_by_its_path_and_nothing_of_anoth
         untidy.pools(si, "/dc/host/farm", ("gpu",))
     settings = {
         **yaml.load(EXAMPLES["resource_pool"].read_text(), yaml.BaseLoader)["vcenter"],
-        "datacenter": "dc",
+        "datacenter": "/dc",
     }
     site = init.empty("mine", settings, tmp_path, sandbox=crowded.running)
     kinds = frozenset({"resource_pool", "virtual_machine"})

@@ -26,7 +26,7 @@ HEAD = """# Untidy situations and their messages
 
 Made by `python -m kinds.untidy_page` in tests/; a test compares it with what the commands print. Every vCenter has objects of others, of
 the same names, out of sight, out of service. Each message says what it is about, where, why, and what to do next. In these examples
-`vcenter.datacenter` is `dc`, and another datacenter, `abroad`, and a folder of `dc`, `others/gpu`, have clusters and templates of the same names.
+`vcenter.datacenter` is `/dc`, and another datacenter, `abroad`, and a folder of `dc`, `others/gpu`, have clusters and templates of the same names.
 """
 
 

@@ -22,7 +22,7 @@ SETTINGS = {
     "username": "admin@small.test",
     "password": {"env": "VCENTER_PASSWORD"},
     "trust": {"ca_file": "ca.pem"},
-    "datacenter": "dc",
+    "datacenter": "/dc",
 }
 
 

@@ -33,7 +33,7 @@ def test_any_resource_may_come_after_any_other(tmp_path: Path) -> None:
         (
             "[oak]",
             (
-                "3:17 tree/oak: after.0: expected text of the form ^[a-z][a-z0-9_]*/[^\\s/]{1,253}$; "
+                "3:17 tree/oak: after.0: expected text of the form ^[a-z][a-z0-9_]*/\\S{1,253}$; "
                 "found 'oak'; Addresses of resources, kind/name, "
                 "that must be ready before this one is started, for reasons that bfinfra can't know. "
                 "Deletion runs in the reverse order."

@@ -49,7 +49,7 @@ NAMES = st.text("ab/ %2fü\n", min_size=1, max_size=4).filter(lambda name: name.
         ("rod/gpu", Nowhere(("farm", "farm", "gpu"))),
         ("FARM", Nowhere(("farm", "farm", "gpu"))),
         ("", Nowhere(("farm", "farm", "gpu"))),
-        ("/", Nowhere(("farm", "farm", "gpu"))),
+        ("/", Nowhere(("/DC0/host/farm", "/DC1/host/farm", "/DC1/host/prod/gpu"))),
     ],
 )
 def test_a_name_a_path_or_the_end_of_a_path_means_an_object(text: str, meant: object) -> None:
