@@ -72,7 +72,7 @@ def test_the_files_of_an_enabled_machine_come_over_ssh_follow_it_and_go(
     def apply(**how: bool) -> str:
         return endings(
             bfinfra.apply(
-                bfinfra.load(path), approve=lambda _: EVERYTHING, options=Options(deadline=60), **how
+                bfinfra.load(path), approve=lambda _: EVERYTHING, options=Options(deadline=600), **how
             )
         )["bitfusion_client/desk"]
 

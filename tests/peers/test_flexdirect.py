@@ -64,7 +64,7 @@ def site(real: list[Real], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 def apply(path: Path, **how) -> dict[str, str]:
     return endings(
-        bfinfra.apply(bfinfra.load(path), approve=lambda _: EVERYTHING, options=Options(deadline=60), **how)
+        bfinfra.apply(bfinfra.load(path), approve=lambda _: EVERYTHING, options=Options(deadline=600), **how)
     )
 
 

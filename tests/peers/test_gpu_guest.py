@@ -75,7 +75,7 @@ def written(path: Path, real: Real, **toolkit: Any) -> Path:
 
 def apply(path: Path, *, allow: Allow = EVERYTHING, **how: Any) -> dict[str, str]:
     found = endings(
-        bfinfra.apply(bfinfra.load(path), approve=lambda _: allow, options=Options(deadline=60), **how)
+        bfinfra.apply(bfinfra.load(path), approve=lambda _: allow, options=Options(deadline=600), **how)
     )
     return {name: ended for name, ended in found.items() if not name.startswith("linux_host/")}
 

@@ -118,7 +118,7 @@ def test_packages_of_rpm_come_and_go(program: str, tmp_path: Path, monkeypatch: 
                 bfinfra.apply(
                     bfinfra.load(tmp_path / "site.yaml"),
                     approve=lambda _: EVERYTHING,
-                    options=Options(deadline=60),
+                    options=Options(deadline=600),
                     **how,
                 )
             )
