@@ -87,7 +87,7 @@ def endings_of(path: Path, **how: Any) -> str:
         every_delete=True, every_disruption=True, delete=frozenset({KEY})
     )  # the cluster is everybody's: whatever is in it would count as others'
     return endings(
-        bfinfra.apply(bfinfra.load(path), approve=lambda _: allow, options=Options(deadline=60), **how)
+        bfinfra.apply(bfinfra.load(path), approve=lambda _: allow, options=Options(deadline=600), **how)
     )[str(KEY)]
 
 
