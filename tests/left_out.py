@@ -71,7 +71,7 @@ def pytest_configure(config: Any) -> None:
     for line in (
         "peers: needs the real peers of script/peers; runs with --peers",
         "packages: a peer that comes from Debian's packages (sshd, systemd, rpm, Chromium); runs with --peers",
-        "thorough(*ids): shows at length what others show in short; runs with --thorough, if chosen, and for these ids",
+        "thorough(*ids): shows at length what others show in short; runs with --thorough, if chosen, for these ids",
     ):
         config.addinivalue_line("markers", line)
 
@@ -92,7 +92,7 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
                 out[item] = LIVE
         elif not peers and item.get_closest_marker("peers"):
             out[item] = REAL
-        elif _is_thorough(item) and not (share and share.has(item.nodeid)):
+        elif _is_thorough(item) and not (share and _in(share, item)):
             out[item] = THOROUGH
     items[:] = [item for item in items if item not in out]
     config.stash[COUNTS] = {why: list(out.values()).count(why) for why in TO_RUN_THEM}
@@ -115,6 +115,14 @@ def _chosen(config: Any) -> bool:
     """Whether the run is of some tests, by path, -k or -m, and not of the whole suite."""
     by_path = config.args_source is pytest.Config.ArgsSource.ARGS
     return bool(by_path or config.option.keyword or config.option.markexpr)
+
+
+def _in(share: Share, item: Any) -> bool:
+    """Whether a thorough test is in a share. One that is marked `alone` keeps all processors busy for a minute: it
+    is in none but the whole.
+    """
+    alone = any(marker.kwargs.get("alone") for marker in item.iter_markers("thorough"))
+    return share is ALL or (not alone and share.has(item.nodeid))
 
 
 def _is_thorough(item: Any) -> bool:

@@ -47,9 +47,17 @@ def test_they_run_if_asked_for(words: tuple[str, ...]) -> None:
 
 
 @pytest.mark.thorough
+def test_what_keeps_all_processors_busy_is_in_no_share_but_the_whole() -> None:
+    words = ("-o", "testpaths=tests/peers/test_hostile_values.py", "--peers", "-m", "peers")
+    long = "test_each_value_arrives_on_a_machine_of_its_own"
+    assert long in collected(*words, "--thorough")
+    assert not any(long in collected(*words, "--share", f"{k}/2") for k in (1, 2))
+
+
+@pytest.mark.thorough
 def test_each_test_of_a_file_is_in_one_share() -> None:
     listed = [collected("--share", f"{k}/2", "-m", "thorough") for k in (1, 2)]
-    for kind in ("port_group", "datastore", "gpu_host", "vm_folder"):
+    for kind in ("port_group", "gpu_host", "vm_class"):
         assert sorted(f"{KIND}[{kind}]" in each for each in listed) == [False, True]
 
 

@@ -59,7 +59,10 @@ def home() -> Iterator[Path]:
 
 
 @pytest.fixture(
-    params=[pytest.param(each, marks=() if each == LOCKED else pytest.mark.thorough) for each in VERSIONS]
+    params=[
+        pytest.param(each, marks=() if each == LOCKED else pytest.mark.thorough(alone=True))
+        for each in VERSIONS
+    ]
 )
 def version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Plays run on this version of ansible-core."""
@@ -165,7 +168,7 @@ def _among(words: list[bytes], machine: Root) -> list[Path]:
 
 @pytest.mark.parametrize(
     "role",
-    [pytest.param(each, marks=() if each[0] in FEW else pytest.mark.thorough) for each in CASES],
+    [pytest.param(each, marks=() if each[0] in FEW else pytest.mark.thorough(alone=True)) for each in CASES],
     ids=" ".join,
 )
 def test_every_value_in_every_variable_of_a_role_arrives_and_none_runs(
@@ -179,7 +182,7 @@ def test_every_value_in_every_variable_of_a_role_arrives_and_none_runs(
     played(role, short(canary), tmp_path, home, monkeypatch)
 
 
-@pytest.mark.thorough
+@pytest.mark.thorough(alone=True)
 def test_each_value_arrives_on_a_machine_of_its_own(
     version: str, tmp_path: Path, canary: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
