@@ -79,7 +79,7 @@ def test_a_wrong_password_is_one_failed_login(real, asks):
 
 
 def test_a_shell_that_shows_a_menu_is_named_with_its_words(real, monkeypatch):
-    monkeypatch.setattr(connection, "LOGGING_IN", 1)
+    monkeypatch.setattr(connection, "LOGGING_IN", 10)
     real.write("/usr/local/bin/menu", "#!/bin/sh\necho '1) status  2) log out'\nexec cat\n")
     real.run("chmod", "755", "/usr/local/bin/menu")
     real.run("usermod", "--shell", "/usr/local/bin/menu", "worker")
