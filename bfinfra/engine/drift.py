@@ -13,7 +13,7 @@ from bfinfra.engine.applied import spec_of
 from bfinfra.engine.known import Known
 from bfinfra.engine.lost import GONE
 from bfinfra.engine.observe import Kinds, ObservedState
-from bfinfra.engine.plan import RECONNECT, DesiredState, decide, known, ours, unseen
+from bfinfra.engine.plan import DesiredState, decide, known, ours, unseen
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.awaited import Awaited
 from bfinfra.model.compare import UNFINISHED, Change, differences
@@ -23,6 +23,7 @@ from bfinfra.model.kind import LastWriter
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
+from bfinfra.model.resource import RECONNECT
 
 REPORTED = (Cause.DRIFT, Cause.CONFLICT, Cause.VANISHED, Cause.MISSING)
 """Causes for which a server may know who made the change."""

@@ -23,12 +23,9 @@ from bfinfra.model.partial import Partial
 from bfinfra.model.plan import Action, Item, Plan, derive, made_or_changed
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
-from bfinfra.model.resource import State
+from bfinfra.model.resource import RECONNECT, State
 from bfinfra.model.site import Site
 from bfinfra.model.step import Disruption, Step
-
-RECONNECT = "connect it again, then run this again"
-"""What helps a resource that was compared by its last known values."""
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,10 @@ def conflicts(off: Iterable[tuple[Key, Vm]], inventory: Inventory, states: Specs
     """One for each VM to power on whose host takes none. A host that this site has in maintenance mode leaves
     it before.
     """
-    hosts = {each.moid: each for each in inventory.hosts}
+    hosts, begun = {each.moid: each for each in inventory.hosts}, _begun(states)
     for key, machine in off:
         host = hosts.get(machine.host)
-        if host and machine.connected and host.name not in _begun(states) and (why := takes_none(host)):
+        if host and machine.connected and host.name not in begun and (why := takes_none(host)):
             yield nowhere(key, why)
 
 

@@ -100,14 +100,14 @@ class Mark:
         """The site of the mark in `text`, read from the object with this id, without unpacking `applied`;
         None without a mark.
         """
-        match = LINE.search(text or "")
-        return match["site"] if match and (not identity or match["id"] in (None, identity)) else None
+        mark = Mark.owner_in(text)
+        return mark.site if mark and (not identity or mark.id in ("", identity)) else None
 
     @staticmethod
     def address_in(text: str | None) -> str | None:
         """The address of the mark in `text`, without unpacking `applied`; None without a mark."""
-        match = LINE.search(text or "")
-        return match["address"] if match else None
+        mark = Mark.owner_in(text)
+        return mark.address if mark else None
 
     @classmethod
     def owner_in(cls, text: str | None) -> Mark | None:

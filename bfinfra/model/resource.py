@@ -107,6 +107,10 @@ class Spec(Part, Ordered):
         return copied
 
 
+RECONNECT = "connect it again, then run this again"
+"""What helps where a server shows only what it last knew; see `State.last_known`."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class State:
     """A resource as a server reports it. Fields that are compared have the Spec's names."""

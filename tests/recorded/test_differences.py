@@ -321,6 +321,15 @@ def listed(thing: Any) -> Any:
     }
 
 
+def agrees(found: set[str], file: Path, held: Held, source: str) -> None:
+    """Whether what was found is what the file lists. `source`: says so, with the number of lines."""
+    known = {line for line in file.read_text().splitlines() if line and not line.startswith("#")}
+    wrong = [f"new: {line}" for line in sorted(found - known)] + [
+        f"mended, take it out: {line}" for line in sorted(known - found)
+    ]
+    held(source.format(len(known)), wrong, max(len(found | known), 1))
+
+
 def test_the_sandbox_differs_in_nothing_but_what_is_listed(
     filled: Any, real: dict[str, list[Any]], held: Held
 ) -> None:
@@ -333,11 +342,7 @@ def test_the_sandbox_differs_in_nothing_but_what_is_listed(
         *of_tanzu_clusters(),
         *of_supervisor(),
     }
-    known = {line for line in KNOWN.read_text().splitlines() if line and not line.startswith("#")}
-    wrong = [f"new: {line}" for line in sorted(found - known)] + [
-        f"mended, take it out: {line}" for line in sorted(known - found)
-    ]
-    held(f"{SOURCE} ({len(known)} known differences)", wrong, max(len(found | known), 1))
+    agrees(found, KNOWN, held, f"{SOURCE} ({{}} known differences)")
 
 
 def test_the_sandbox_has_every_property_of_a_real_object_but_those_that_are_listed(
@@ -345,13 +350,7 @@ def test_the_sandbox_has_every_property_of_a_real_object_but_those_that_are_list
 ) -> None:
     """A new line: give the sandbox the property. A line that is not so any more: take it out of absent.txt."""
     found = {*absent(filled, real)}
-    known = {line for line in ABSENT.read_text().splitlines() if not line.startswith("#")}
-    wrong = [f"new: {line}" for line in sorted(found - known)] + [
-        f"mended, take it out: {line}" for line in sorted(known - found)
-    ]
-    held(
-        f"properties of real objects ({len(known)} that the sandbox lacks)", wrong, max(len(found | known), 1)
-    )
+    agrees(found, ABSENT, held, "properties of real objects ({} that the sandbox lacks)")
 
 
 @pytest.mark.parametrize("file", [KNOWN, ABSENT], ids=lambda file: file.name)

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field
 
 from bfinfra.backends.vcenter.esxi import lost_hosts
 from bfinfra.backends.vcenter.esxi_settings import Noted, Vmk, VmkPlan
-from bfinfra.backends.vcenter.networks import Switch
+from bfinfra.backends.vcenter.networks import Networks, Switch
 from bfinfra.backends.vcenter.places import only
 from bfinfra.kinds.capabilities import SETTINGS
 from bfinfra.kinds.vcenter.base import frames
@@ -218,19 +218,19 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
     def _switches(
         self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef]
     ) -> Mapping[str, Switch]:
-        """The switches of the port groups that the site names. They are read only for a port group that has
-        still to be made.
-        """
-        found: dict[str, Switch] = {}
-        for text in {spec.port_group for spec in wanted.values() if spec is not None}:
-            need = needs.get(Key("port_group", text))
-            if need is not None and need.state is not None:
-                found[text] = need.state.on
-            elif need is not None and need.spec is not None:
-                there = self._vcenter.switches.read(context=False)
-                if home := only(there.switch(need.spec.switch)):
-                    found[text] = next(each for each in there.switches if each.moid == home.moid)
-        return found
+        """The switches of the port groups that the site names; read only if one is still to be made."""
+        groups = {
+            spec.port_group: needs.get(Key("port_group", spec.port_group)) for spec in wanted.values() if spec
+        }
+        made = {text: need.state.on for text, need in groups.items() if need and need.state is not None}
+        later = {
+            text: need.spec.switch for text, need in groups.items() if need and need.spec and text not in made
+        }
+        there = self._vcenter.switches.read(context=False) if later else Networks()
+        homes = {each.moid: each for each in there.switches}
+        return made | {
+            text: homes[at.moid] for text, name in later.items() if (at := only(there.switch(name)))
+        }
 
     def _noted(
         self, hosts: Mapping[str, Noted], wanted: Mapping[str, Spec | None], *, include_unlisted: bool

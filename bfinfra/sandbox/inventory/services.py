@@ -11,20 +11,19 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.store import Inventory
 
 MANAGERS = {
-    "viewManager": (vim.view.ViewManager, "ViewManager"),
-    "setting": (vim.option.OptionManager, "VpxSettings"),
-    "sessionManager": (vim.SessionManager, "SessionManager"),
-    "authorizationManager": (vim.AuthorizationManager, "AuthorizationManager"),
-    "userDirectory": (vim.UserDirectory, "UserDirectory"),
-    "eventManager": (vim.event.EventManager, "EventManager"),
-    "taskManager": (vim.TaskManager, "TaskManager"),
-    "customFieldsManager": (vim.CustomFieldsManager, "CustomFieldsManager"),
-    "searchIndex": (vim.SearchIndex, "SearchIndex"),
-    "fileManager": (vim.FileManager, "FileManager"),
-    "ovfManager": (vim.OvfManager, "OvfManager"),
-    "virtualDiskManager": (vim.VirtualDiskManager, "virtualDiskManager"),
+    "viewManager": "ViewManager",
+    "setting": "VpxSettings",
+    "sessionManager": "SessionManager",
+    "authorizationManager": "AuthorizationManager",
+    "userDirectory": "UserDirectory",
+    "eventManager": "EventManager",
+    "taskManager": "TaskManager",
+    "customFieldsManager": "CustomFieldsManager",
+    "searchIndex": "SearchIndex",
+    "fileManager": "FileManager",
+    "ovfManager": "OvfManager",
+    "virtualDiskManager": "virtualDiskManager",
 }
-
 WITHOUT_METHODS = {
     "alarmManager": "AlarmManager",
     "certificateManager": "certificateManager",
@@ -66,10 +65,10 @@ WITHOUT_METHODS = {
 def add_services(inventory: Inventory, root: Managed) -> None:
     """One object a manager, with the ids that vCenter uses."""
     collector = inventory.add(vmodl.query.PropertyCollector, "propertyCollector", filter=[])
-    silent = {
-        name: (field(vim.ServiceInstanceContent, name).type, moid) for name, moid in WITHOUT_METHODS.items()
+    managers = {
+        name: inventory.add(field(vim.ServiceInstanceContent, name).type, moid).ref
+        for name, moid in {**MANAGERS, **WITHOUT_METHODS}.items()
     }
-    managers = {name: inventory.add(kind, moid).ref for name, (kind, moid) in {**MANAGERS, **silent}.items()}
     content = vim.ServiceInstanceContent(
         rootFolder=root.ref, propertyCollector=collector.ref, about=about(inventory.world.vcenter), **managers
     )

@@ -241,7 +241,7 @@ class SupervisorKind(kind.Kind[Spec, State]):
         }
         if unclear := {*texts} & self._groups - found.keys():
             for group in self._vcenter.switches.read(context=False).groups:
-                mark = Mark.decode(group.description)
+                mark = Mark.owner_in(group.description)
                 if mark and (name := mark.name_of(self._site, "port_group")) in unclear:
                     found[name] = group.moid
         return found

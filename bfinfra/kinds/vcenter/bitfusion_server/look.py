@@ -146,7 +146,7 @@ class Observer:
             for holder in need.state.detail.holders
         )
         return any(
-            _address(Mark.decode(holder.mark)) in wanted
+            _address(Mark.owner_in(holder.mark)) in wanted
             for holder in holders
             if holder.moid not in self._known.gone
         )
@@ -197,7 +197,7 @@ class Observer:
         for copy in (s for s in found_states if s.copy):
             at_home = _is_home(wanted.get(copy.machine.name), copy.machine.folder, self._inventory)
             in_place = copy.machine.name if at_home else ""
-            for name in (in_place, _address(Mark.decode(copy.machine.extra[MARK]))):
+            for name in (in_place, _address(Mark.owner_in(copy.machine.extra[MARK]))):
                 if wanted.get(name) is not None:  # the copy is in the way; deletion leaves it alone
                     states.setdefault(name, copy)
         return states

@@ -206,7 +206,7 @@ def _members(key: Key, state: State) -> Iterator[Conflict]:
             Spot(key, f"hosts.{host}"),
             f"its NICs of {host} are as vCenter last saw them",
             why=why,
-            next="connect it again, then run this again",
+            next=resource.RECONNECT,
             stops=False,
         )
     if state.unseen:
@@ -268,7 +268,7 @@ def _refuse_lost(plan: SwitchPlan, facts: Networks) -> None:
             f"the NICs of {names[moid]} can't be changed",
             field=f"hosts.{names[moid]}",
             why=facts.lost[moid],
-            next="connect it again, then run this again",
+            next=resource.RECONNECT,
         )
 
 

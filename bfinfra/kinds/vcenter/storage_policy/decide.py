@@ -190,7 +190,7 @@ def _check(spec: Spec, facts: StoragePolicyFacts, mark: Mark) -> None:
 
 def _check_category(wanted: OwnTag, home: Category, facts: StoragePolicyFacts, mark: Mark) -> None:
     found = home.tag(wanted.name)
-    whose = Mark.decode(found.description) if found else None
+    whose = Mark.owner_in(found.description) if found else None
     if found is not None and (whose is None or whose.owner != mark.owner):
         raise Refusal(
             f"the tag {wanted.name} is there already, and bfinfra did not make it for this policy",
