@@ -57,8 +57,11 @@ def test_what_keeps_all_processors_busy_is_in_no_share_but_the_whole() -> None:
 @pytest.mark.thorough
 def test_each_test_of_a_file_is_in_one_share() -> None:
     listed = [collected("--share", f"{k}/2", "-m", "thorough") for k in (1, 2)]
-    for kind in ("port_group", "gpu_host", "vm_class"):
-        assert sorted(f"{KIND}[{kind}]" in each for each in listed) == [False, True]
+    kinds = ("port_group", "gpu_host", "vm_class", "host_image", "resource_pool", "storage_policy")
+    found = [{kind for kind in kinds if f"{KIND}[{kind}]" in each} for each in listed]
+    assert found[0] | found[1] == {*kinds}
+    assert not found[0] & found[1]
+    assert all(found), "a file of long tests would be a share of hours"
 
 
 def test_the_shares_of_a_file_are_much_alike_and_no_test_is_in_two() -> None:
