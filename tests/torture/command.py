@@ -121,9 +121,10 @@ class Desk:
         return max(locks, key=lambda each: each.stat().st_mtime_ns, default=self.state(machine) / "none")
 
     def journal(self, machine: str = "a") -> list[dict[str, Any]]:
-        """The journal's lines."""
-        file = self.lock(machine).with_name("journal.jsonl")
-        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+        """The lines of all journals, oldest first: a sandbox that was reset has a journal of its own."""
+        files = (self.state(machine) / "bfinfra").glob("**/journal.jsonl")
+        lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+        return sorted(lines, key=lambda line: line["at"])
 
 
 def stuck(at: Desk, commands: Mapping[str, Command]) -> Stuck:
