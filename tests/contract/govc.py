@@ -81,7 +81,8 @@ def connected(text: str) -> list[bool]:
 def output(text: str) -> str:
     """Without times and ids."""
     return (
-        re.sub(r"VirtualMachine:\S+|Folder:\S+|\(.*?\)|\d+%", "", text.replace("\r", ""))
+        re.sub(r"VirtualMachine:\S+|Folder:\S+|\(.*?\)|\[\S+ \S+\]|\d+%", "", text.replace("\r", ""))
+        .split("\x1b[K")[-1]  # where a bar of progress began anew
         .split("...")[-1]
         .strip()
     )

@@ -257,8 +257,7 @@ def test_kubectl_sees_all_of_it_and_after_destroy_none(site: SiteFile, peers: Pe
         peers.kubectl(
             "auth", "can-i", "get", "secrets/bwki-webhook-ca", "-n", space(site, "bwki"), "--as", account
         )
-    assert "bitfusion.io/gpu" in peers.kubectl(
-        "describe", "quota", "bitfusion-quota", "-n", space(site, "training")
-    )
+    quota = ("describe", "quota", "bitfusion-quota", "-n", space(site, "training"))
+    until(lambda: "bitfusion.io/gpu" in peers.kubectl(*quota))  # a controller counts it
     all_are(site.apply(destroy=True), "done", "kept")
     assert json.loads(peers.kubectl("get", ALL, "-A", "-l", mine, "-o", "json"))["items"] == []

@@ -15,6 +15,7 @@ from peers.own_vcsim import session
 from peers.site_files import SiteFile, all_are, endings, fields
 from pyVim.task import WaitForTask
 from pyVmomi import vim
+from waiting import until
 
 from bfinfra.model.errors import BfinfraError
 
@@ -43,8 +44,13 @@ def guest_starts(vcsim: Vcsim) -> None:
 
 def applied(site: SiteFile, vcsim: Vcsim) -> None:
     """Applied until nothing is left; the guest starts once its VM is on."""
-    first = site.apply(deadline=1)
-    assert endings(first)[SERVER].startswith("still-waiting"), endings(first)
+
+    def on() -> bool:
+        found = endings(site.apply(deadline=1))
+        assert found[SERVER].startswith("still-waiting"), found
+        return "bf-01" in vcsim.govc("find", "/", "-type", "m", "-runtime.powerState", "poweredOn")
+
+    until(on)
     guest_starts(vcsim)
     all_are(site.apply(), "done", "kept")
 

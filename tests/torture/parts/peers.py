@@ -24,7 +24,7 @@ from peers.conftest import own_vcsim, vcsim_site
 from peers.found import Peers
 from peers.site_files import SiteFile, all_are
 from peers.sites import names
-from peers.test_vcsim import guest_starts
+from peers.test_vcsim import applied
 from torture import hooked, striking, vks
 from torture.counting import Count, Effort, spread
 
@@ -98,9 +98,7 @@ def on_vcsim(trials: list[Trial], effort: Effort) -> list[Count]:
             site = vcsim_site(vcsim.peers, folder(effort), an_ova(effort))
             site.load()
             striking.killed(site.path, site.folder / "killed", nth, when, deadline=1)
-            site.apply(deadline=1)  # it waits for a guest, which vcsim has not
-            guest_starts(vcsim)
-            all_are(site.apply(), "done", "kept")
+            applied(site, vcsim)
             assert len(vcsim.govc("find", "/", "-type", "m").split()) == 1
             assert site.changes() == {}
             left = [line for line in vcsim.govc("session.ls").splitlines() if "bfinfra" in line]
