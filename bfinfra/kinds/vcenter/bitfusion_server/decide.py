@@ -5,7 +5,6 @@ delete.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from bfinfra.kinds.vcenter.bitfusion_server import groups
 from bfinfra.kinds.vcenter.bitfusion_server.differ import Difference, between, misplaced
@@ -107,19 +106,9 @@ def _derived(spec: Spec, target: Target) -> tuple[Change, ...]:
 
 
 def _update(name: str, spec: Spec, state: State, target: Target, context: PlanContext) -> Sequence[Step]:
-    machine = state.machine
-    mark = context.mark.on(machine.instance_uuid).committed(spec.applied()).encode()
-    changes = compare.changes(spec, state.mark)
-    commit = Commit(
-        name=name,
-        moid=machine.moid,
-        version=machine.version,
-        mark=mark,
-        release=target.release,
-        changes=changes,
-    )
     if compare.adopting(state.mark):
-        return (commit,)
+        return (_commit(spec, state, target, context, compare.changes(spec, state.mark)),)
+    machine = state.machine
     difference = between(name, spec, state, target, context.facts)
     moves = _moves(spec, state, target, context.facts)
     power = () if machine.on else (Change("power", "off", "on"),)
@@ -137,8 +126,22 @@ def _update(name: str, spec: Spec, state: State, target: Target, context: PlanCo
     if not machine.on or (difference.off and machine.on):
         steps.append(PowerOn(name=name, moid=machine.moid, changes=found))
     if state.mark is None or state.mark.applied != spec.applied():
-        steps.append(replace(commit, changes=found))
+        steps.append(_commit(spec, state, target, context, found))
     return steps
+
+
+def _commit(
+    spec: Spec, state: State, target: Target, context: PlanContext, changes: tuple[Change, ...]
+) -> Commit:
+    machine = state.machine
+    return Commit(
+        name=context.mark.name,
+        moid=machine.moid,
+        version=machine.version,
+        mark=context.mark.on(machine.instance_uuid).committed(spec.applied()).encode(),
+        release=target.release,
+        changes=changes,
+    )
 
 
 def _configure(
