@@ -93,6 +93,7 @@ class Bounded(httpx2.SyncByteStream):
     def __iter__(self) -> Iterator[bytes]:
         limit = self._limit
         signs: tuple[bytes, ...] = ()
+        uncounted: list[bytes] = []
         size = pieces = 0
         for block in self._unpacked():
             if not size:
@@ -100,8 +101,10 @@ class Bounded(httpx2.SyncByteStream):
             size += len(block)
             if size > limit.size:
                 raise _too_large(f"more than {limit.size // MIB} MiB came")
-            if limit.pieces < limit.size:
-                pieces += sum(map(block.count, signs))
+            uncounted.append(block)
+            if size > limit.pieces:  # else there can't be as many
+                pieces += sum(each.count(sign) for each in uncounted for sign in signs)
+                uncounted.clear()
                 if pieces > limit.pieces:
                     raise _too_large(f"more than {limit.pieces:,} values came, in {size:,} bytes")
             yield block

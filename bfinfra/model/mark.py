@@ -100,19 +100,20 @@ class Mark:
         """The site of the mark in `text`, read from the object with this id, without unpacking `applied`;
         None without a mark.
         """
-        mark = Mark.owner_in(text)
-        return mark.site if mark and (not identity or mark.id in ("", identity)) else None
+        match = _line(text)
+        known = match and (not identity or match["id"] in (None, identity))
+        return match["site"] if match and known else None
 
     @staticmethod
     def address_in(text: str | None) -> str | None:
         """The address of the mark in `text`, without unpacking `applied`; None without a mark."""
-        mark = Mark.owner_in(text)
-        return mark.address if mark else None
+        match = _line(text)
+        return match["address"] if match else None
 
     @classmethod
     def owner_in(cls, text: str | None) -> Mark | None:
         """The mark in `text` without what was applied, which isn't unpacked; None without a mark."""
-        match = LINE.search(text) if isinstance(text, str) else None
+        match = _line(text)
         return cls(match["site"], match["address"], id=match["id"] or "") if match else None
 
     @classmethod
@@ -126,12 +127,16 @@ class Mark:
     @classmethod
     def decode(cls, text: str | None) -> Mark | None:
         """The mark in `text`, or None. A corrupt `applied` counts as unfinished work."""
-        match = LINE.search(text) if isinstance(text, str) else None
+        match = _line(text)
         return (
             cls(match["site"], match["address"], _unpack(match["applied"]), match["id"] or "")
             if match
             else None
         )
+
+
+def _line(text: object) -> re.Match[str] | None:
+    return LINE.search(text) if isinstance(text, str) else None
 
 
 def common(marks: Sequence[Mark | None]) -> Mark | None:
@@ -161,7 +166,7 @@ def _unpack(packed: str | None) -> Mapping[str, Any] | None:
     try:
         stream = zlib.decompressobj()
         text = stream.decompress(base64.b64decode(packed, validate=True), LARGEST)
-        if sum(map(text.count, (b"[", b"{", b","))) > MOST:
+        if len(text) > MOST and sum(map(text.count, (b"[", b"{", b","))) > MOST:
             return None
         data = json.loads(text)
     except (binascii.Error, zlib.error, ValueError, RecursionError):

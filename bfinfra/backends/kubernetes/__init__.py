@@ -16,11 +16,11 @@ __all__ = ["ClusterClient", "Clusters"]
 def __getattr__(name: str) -> Any:
     """Imports the client library when a connection is needed, not when a site is read."""
     if name == "ClusterClient":
-        from bfinfra.backends.kubernetes.cluster import ClusterClient  # noqa: PLC0415 - that is the point
+        from bfinfra.backends.kubernetes.cluster import ClusterClient
 
         return ClusterClient
     if name == "Clusters":
-        from bfinfra.backends.kubernetes.clusters import Clusters  # noqa: PLC0415 - that is the point
+        from bfinfra.backends.kubernetes.clusters import Clusters
 
         return Clusters
     raise AttributeError(name)

@@ -13,7 +13,6 @@ import yaml
 
 from bfinfra.backends.credentials import FINAL, Shut
 from bfinfra.backends.survey_cache import SurveyCache
-from bfinfra.formats.yaml import dumped
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError, Problem, Refusal, SecretMissing
 from bfinfra.model.secret import Secret
@@ -99,7 +98,7 @@ class Clusters:
                 "server": f"https://{host}:{port}{server.path}",
                 "tls-server-name": server.hostname,
             }
-        return dumped(config)
+        return _text(config)
 
     def close(self) -> None:
         """Close every connection."""
@@ -169,7 +168,7 @@ def _kubeconfig(endpoint: Endpoint, access: Access, username: str) -> str:
         certificate, key = map(_base64, access.identity)
         proof = {"client-certificate-data": certificate, "client-key-data": key}
     space = {"namespace": endpoint.namespace} if endpoint.namespace and not endpoint.guest else {}
-    return dumped(
+    return _text(
         {
             "apiVersion": "v1",
             "kind": "Config",
@@ -179,3 +178,9 @@ def _kubeconfig(endpoint: Endpoint, access: Access, username: str) -> str:
             "users": [{"name": user, "user": proof}],
         }
     )
+
+
+def _text(config: object) -> str:
+    from bfinfra.formats.yaml import dumped
+
+    return dumped(config)

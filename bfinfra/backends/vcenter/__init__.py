@@ -14,6 +14,6 @@ def __getattr__(name: str) -> Any:
     """Imports the client library when a connection is needed, not when a site is read."""
     if name != "VCenter":
         raise AttributeError(name)
-    from bfinfra.backends.vcenter.client import VCenter  # noqa: PLC0415 - that is the point
+    from bfinfra.backends.vcenter.client import VCenter
 
     return VCenter

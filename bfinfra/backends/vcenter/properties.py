@@ -234,15 +234,13 @@ def _row(found: Element, content: vim.ServiceInstanceContent, stub: object) -> R
     if _gone(m.fault for m in missing):
         return None
     _check(((m.path, m.fault) for m in missing), ref, content)
-    return Row(ref, dict(_property(each, stub) for each in found.iterchildren("{*}propSet")))
-
-
-def _property(element: Element, stub: object) -> tuple[str, Any]:
-    """Name and value, in this order; vcsim leaves out an empty value."""
-    if not len(element):
-        raise tree.Unfit("a property has no name")
-    name, *found = element
-    return name.text or "", tree.value(found[0], object, stub) if found else None
+    values = {}
+    for each in found.iterchildren("{*}propSet"):
+        if not (parts := list(each)):
+            raise tree.Unfit("a property has no name")
+        # vcsim leaves out an empty value
+        values[parts[0].text or ""] = tree.value(parts[1], object, stub) if len(parts) > 1 else None
+    return Row(ref, values)
 
 
 def _check(missing: Iterable[tuple[str, object]], ref: object, content: vim.ServiceInstanceContent) -> None:
