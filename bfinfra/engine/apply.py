@@ -24,7 +24,7 @@ from bfinfra.engine.readiness_wait import ReadinessWait, Verdict
 from bfinfra.engine.recheck import moved
 from bfinfra.engine.reconciler import Halted, Reconciler
 from bfinfra.engine.retry import RetryPolicy
-from bfinfra.model.errors import BfinfraError, Problem, StillRunning
+from bfinfra.model.errors import BfinfraError, NotYet, Problem, StillRunning
 from bfinfra.model.events import Ended, Ending, Event, Sink, Started
 from bfinfra.model.outcome import OutOfService
 from bfinfra.model.plan import Action, Item, Plan
@@ -212,7 +212,7 @@ class Apply:
         except Halted:
             self._end(item, stopped(item))
         except BfinfraError as error:
-            ending = Ending.WAITING if isinstance(error, StillRunning) else Ending.FAILED
+            ending = Ending.WAITING if isinstance(error, StillRunning | NotYet) else Ending.FAILED
             self._end(item, Verdict(ending, problem=located(error.problems[0], item.key)))
 
     def _polled(self, kind: str, answers: dict[Key, Any], pool: ThreadPoolExecutor) -> None:

@@ -12,6 +12,7 @@ BfinfraError
 └── RemoteError     a server refused, failed or answered oddly
     ├── Unreachable   nothing was sent                                       try again
     ├── Busy          come back later (503, 429, task in progress)           try again, honour retry_after
+    │   └── NotYet      what a step needs isn't there yet                    the same, and then still waiting
     ├── Unanswered    it may have acted, the answer is lost                  look, then decide
     ├── StillRunning  it takes longer than it was given                      the run ends as still waiting
     ├── Expired       the session or token ended                             log in again
@@ -169,6 +170,12 @@ class Busy(RemoteError):
     ) -> None:
         self.retry_after = retry_after
         super().__init__(what, server=server, why=why, next=next)
+
+
+class NotYet(Busy):
+    """What a step needs is not there yet, and nothing broke: once retries end, the run is still waiting."""
+
+    remedy = "look at what holds it up, then run this again: it goes on from there"
 
 
 class Unanswered(RemoteError):

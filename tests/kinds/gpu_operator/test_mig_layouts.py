@@ -145,7 +145,7 @@ def test_a_disruption_budget_is_heeded_and_named(site, cluster):
         }
     )
     outcome = given(site, mig_layouts=ONE, drain="if_needed").apply()
-    assert ended(outcome).ending is Ending.FAILED
+    assert ended(outcome).ending is Ending.WAITING
     assert "can't be evicted from g1" in str(ended(outcome).problem)
     assert "it would violate the pod's disruption budget" in str(ended(outcome).problem)
     cluster.delete("policy/v1", "PodDisruptionBudget", "train", "default")

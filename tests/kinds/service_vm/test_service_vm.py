@@ -79,6 +79,19 @@ def test_a_machine_runs_with_its_disk_its_secret_and_its_ports(sandbox, tmp_path
     assert drift(site(tmp_path), sandbox).found == ()
 
 
+def test_a_disk_that_is_not_gone_yet_is_waited_for_and_nothing_has_failed(sandbox, tmp_path):
+    assert made(apply(site(tmp_path), sandbox))
+    kube = supervisor(sandbox)
+    kube.call("PATCH", f"{CLAIMS}/dl-01-data", {"metadata": {"finalizers": ["theirs.test/held"]}})
+    kube.call("DELETE", f"{CLAIMS}/dl-01-data")
+    path = site(tmp_path, disks={"data": {"size": "20GiB", "keep": True}})
+    said = endings(apply(path, sandbox))["service_vm/dl-01"]
+    assert said.startswith("still-waiting: "), said
+    assert "it is not yet so that the former disk data is gone" in said
+    kube.call("PATCH", f"{CLAIMS}/dl-01-data", {"metadata": {"finalizers": None}})
+    assert made(apply(path, sandbox))
+
+
 def test_cpus_and_memory_change_while_it_is_off_and_it_stays_the_same_machine(sandbox, tmp_path):
     assert made(apply(site(tmp_path), sandbox))
     before = uid(sandbox, f"{VMS}/dl-01")

@@ -41,7 +41,7 @@ from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.errors import Busy, Refusal
+from bfinfra.model.errors import Busy, NotYet, Refusal
 from bfinfra.model.kind import Report
 from bfinfra.model.order import Specs
 from bfinfra.model.readiness import Readiness
@@ -235,13 +235,13 @@ def _patch(step: Step) -> Object:
 
 
 def _evict(client: ClusterClient, step: Evict) -> None:
-    """Evict each pod. Raises Busy if a disruption budget keeps one, so that it is tried again for a while."""
-    kept: Busy | None = None
+    """Evict each pod. Raises NotYet if a disruption budget keeps one: it is tried again for a while."""
+    kept: NotYet | None = None
     for user in step.users:
         try:
             client.evict(user.name, user.namespace)
         except Busy as busy:
-            kept = kept or Busy(
+            kept = kept or NotYet(
                 f"pod {user} can't be evicted from {step.node}",
                 why=busy.problems[0].why,
                 next="wait until its disruption budget allows it, or delete the pod, and apply again",

@@ -24,7 +24,7 @@ from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.errors import Busy, Forbidden, Missing
+from bfinfra.model.errors import Forbidden, Missing, NotYet
 from bfinfra.model.kind import LastWriter, Observation, Report
 from bfinfra.model.order import Specs
 from bfinfra.model.readiness import READY, Readiness, Ready, waiting
@@ -214,7 +214,7 @@ class ServiceVm(kind.Kind[Spec, State]):
         """Runs one step, in one call."""
         assert isinstance(step, steps.OfVm)
         if isinstance(step, steps.Await):
-            raise Busy(f"still waiting until {step.what}", retry_after=AGAIN, next="apply again")
+            raise NotYet(f"it is not yet so that {step.what}", retry_after=AGAIN)
         assert isinstance(step.home, Endpoint)
         write(self._clusters.at(step.home), step)
 
