@@ -93,6 +93,10 @@ class Names:
         )
 
 
+ROOT = "all that we have"
+"""Another name of the root folder, which anybody may give it."""
+
+
 def fill(sandbox: Running, names: Names) -> None:
     """Makes the twins of these names, and what is hard to write."""
     with administrator(sandbox) as si:
@@ -100,6 +104,7 @@ def fill(sandbox: Running, names: Names) -> None:
         for cluster in RESOURCES:
             pools(si, cluster, sorted(names.pools))
         _networks(si, names.switches | {"roce"}, names.groups | {"high-speed"})
+        settled(si.content.rootFolder.Rename_Task(ROOT))
         out_of_service(
             si,
             disconnected=f"/abroad/elsewhere/host/farm/{DISCONNECTED}",

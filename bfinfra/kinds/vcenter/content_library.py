@@ -75,9 +75,13 @@ class Spec(resource.Spec):
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """The library as vCenter reports it; `library.datastore` is a name if the datastore is known."""
+    """The library as vCenter reports it; `library.datastore` is a name if the datastore is known.
+
+    `twins`: the ids of others that may be meant as well.
+    """
 
     library: Library
+    twins: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -151,7 +155,7 @@ class ContentLibrary(kind.Kind[Spec, State]):
         if include_unlisted:
             self._stores = self._datastores(each.datastore for each in wanted.values() if each)
         names, states = called(self._stores), {}
-        for found in self._libraries.list():
+        for found, twins in _one_of_each_name(self._libraries.list()):
             mark = _mark(found)
             if found.name in wanted or (include_unlisted and mark):
                 spec = wanted.get(found.name)
@@ -159,7 +163,7 @@ class ContentLibrary(kind.Kind[Spec, State]):
                 store = names.get(found.datastore) or found.datastore
                 if spec and own and own.moid == found.datastore:
                     store = spec.datastore
-                state = State(mark=mark, library=replace(found, datastore=store))
+                state = State(mark=mark, library=replace(found, datastore=store), twins=twins)
                 states[found.name] = (
                     self._with_contents(state)
                     if include_unlisted and wanted.get(found.name) is None
@@ -194,6 +198,12 @@ class ContentLibrary(kind.Kind[Spec, State]):
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """Creates, changes or deletes it, in one step."""
+        if state is not None and state.twins:
+            raise Refusal(
+                f"{len(state.twins) + 1} content libraries are called {name}",
+                why=f"their ids are {', '.join((state.library.id, *state.twins))}",
+                next="rename those that are not meant, or name another one",
+            )
         if spec is None:
             return (
                 ()
@@ -259,6 +269,16 @@ class ContentLibrary(kind.Kind[Spec, State]):
                 f"item {each}" for each in self._libraries.items(state.library.id) if OURS not in each
             ),
         )
+
+
+def _one_of_each_name(found: Iterable[Library]) -> Iterator[tuple[Library, tuple[str, ...]]]:
+    """The library that each name means, and the ids of others that it may mean: marked ones come first."""
+    named: dict[str, list[Library]] = {}
+    for each in found:
+        named.setdefault(each.name, []).append(each)
+    for those in named.values():
+        first, *others = [each for each in those if _mark(each)] or those
+        yield first, tuple(each.id for each in others)
 
 
 def _mark(found: Library) -> Mark | None:

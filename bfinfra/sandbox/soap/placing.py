@@ -25,15 +25,18 @@ def kept_name(name: str) -> str:
     return plain.replace("/", "%2f").replace("\\", "%5c")
 
 
-def check_name(inventory: Inventory, folder: Managed, name: str | None, but: Managed | None = None) -> str:
+def check_name(
+    inventory: Inventory, folder: Managed | None, name: str | None, but: Managed | None = None
+) -> str:
     """The name as it is kept. InvalidName for no name or one too long, DuplicateName where a sibling has it.
 
-    Names are unique among the children of a folder, a pool or a switch's folder, as vSphere has it.
+    Names are unique among the children of a folder, a pool or a switch's folder, as vSphere has it; the root
+    folder is in none.
     """
     if not name or len(unquote(name)) > NAME_LIMIT:
         raise vim.fault.InvalidName(name=name or "", msg=f"The name '{name or ''}' is not valid.")
     name = kept_name(name)
-    for each in inventory.children(folder):
+    for each in inventory.children(folder) if folder else ():
         if each.name == name and each is not but:
             raise vim.fault.DuplicateName(
                 name=name, object=each.ref, msg=f"The name '{name}' already exists."

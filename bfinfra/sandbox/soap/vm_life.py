@@ -96,13 +96,17 @@ def count_version(inventory: Inventory, entity: Managed) -> None:
 def rename(call: Call, this: Managed, args: Any) -> vim.Task:
     """Another name. DuplicateName where a sibling has it."""
     call.need(next((right for kind, right in RENAMING if this.is_a(kind)), "System.Modify"), this)
-    name = check_name(call.inventory, call.inventory.get(this.parent), args.newName, this)
+    name = check_name(call.inventory, _above(call, this), args.newName, this)
     return tasks.start(call, this, f"{this.kind}.rename", lambda: renamed(call, this, name))
+
+
+def _above(call: Call, entity: Managed) -> Managed | None:
+    return call.inventory.get(entity.parent) if entity.parent else None
 
 
 def renamed(call: Call, entity: Managed, name: str) -> None:
     """Set the name in every property that has it."""
-    check_name(call.inventory, call.inventory.get(entity.parent), name, entity)
+    check_name(call.inventory, _above(call, entity), name, entity)
     entity["name"] = name
     if entity.is_a(*CONFIGURED):
         entity["config"].name = name

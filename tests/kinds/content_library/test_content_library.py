@@ -22,6 +22,7 @@ from bfinfra.kinds.vcenter.content_library import (
     Spec,
     State,
     Update,
+    _one_of_each_name,
 )
 from bfinfra.model.compare import Change
 from bfinfra.model.context import PlanContext
@@ -84,6 +85,23 @@ def test_what_a_library_can_not_become_is_refused(wanted, field, says):
     with pytest.raises(Refusal, match=says) as refused:
         steps(wanted, existing(written()))
     assert refused.value.field == field
+
+
+@pytest.mark.parametrize("spec", [written(), None], ids=["wanted", "removed"])
+def test_one_of_several_libraries_of_a_name_is_refused_with_their_ids(spec):
+    state = replace(existing(written()), twins=("lib-2",))
+    with pytest.raises(Refusal, match="2 content libraries are called releases") as refused:
+        steps(spec, state)
+    assert refused.value.problems[0].why == "their ids are lib-1, lib-2"
+
+
+def test_of_libraries_of_one_name_the_marked_one_is_meant_whichever_is_read_first():
+    ours = existing(written()).library
+    theirs = replace(ours, id="lib-2", description="theirs")
+    third = replace(theirs, id="lib-3")
+    for listed in ([ours, theirs, third], [third, theirs, ours]):
+        assert [*_one_of_each_name(listed)] == [(ours, ())]
+    assert [*_one_of_each_name([theirs, third])] == [(theirs, ("lib-3",))]
 
 
 def test_a_datastore_that_is_not_there_is_refused_with_the_nearest():
