@@ -22,6 +22,8 @@ from peers.found import USER, Peers
 from peers.own_vcsim import session
 from peers.whole_inventory import Whole, whole
 
+import bfinfra.kinds as registry
+
 SHA = re.compile(r"\b(?:[0-9A-F]{2}:){31}[0-9A-F]{2}\b")
 KINDS = {
     "gpu_host": ("DC0_C0_H0", "DC0_C0_H1"),
@@ -33,7 +35,18 @@ KINDS = {
     "bitfusion_vm": ("worker-1", "worker-2"),
     "bitfusion_server": ("bf-01", "bf-02"),
 }
-"""The site's resources: all that vcsim can hold."""
+"""The site's resources: of each kind that vcsim can hold."""
+LACKING = {
+    "cluster_option": "it keeps no option of DRS",
+    "content_library": "it has no /api/vcenter/datastore",
+    "host_firewall_rule": "no property shows what calls of its firewall change",
+    "host_graphics": "its hosts keep no settings of graphics",
+    "host_image": "it has no Lifecycle Manager",
+    "storage_policy": "it has the older of two APIs for tags",
+    "vm_class": "it has no supervisor",
+    "vmkernel_adapter": "its hosts add none",
+}
+"""The kinds that it can't, and why."""
 APPLY = "apply --yes --allow-disruption all"
 BY_HAND = ("resource_pool/batch", "virtual_machine/legacy")
 """What somebody made by hand, for the site to adopt."""
@@ -268,6 +281,11 @@ def guests_start(user: User) -> None:
         user.peers.govc("vm.change", "-vm", f"/DC0/vm/ours/{name}", *words)
 
 
+def test_each_kind_of_vcenter_lives_here_or_vcsim_lacks_what_it_needs() -> None:
+    assert {*KINDS, *LACKING} == {*registry.names("vcenter")}
+    assert not KINDS.keys() & LACKING.keys()
+
+
 def test_a_life_beside_others_from_init_to_destroy(user: User, tmp_path: Path) -> None:
     (disks := tmp_path / "disks").mkdir()
     with session(user.peers) as si:
@@ -343,8 +361,9 @@ def changed(user: User, before: Whole) -> str:
 
 
 def destroyed(user: User, before: Whole) -> str:
-    """All of it, and nothing else."""
+    """All of it, and nothing else; killed amid it first."""
     user.types("plan --destroy")
+    user.is_killed("destroy --yes", after="deleted")
     user.types("destroy --yes")
     adopted = {ref for ref, each in before.objects.items() if each.get("name") in ("batch", "legacy")}
     assert len(adopted) == len(BY_HAND)

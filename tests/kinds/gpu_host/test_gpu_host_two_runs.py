@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from amid import Amid
 from kinds.by_hand import administrator
 from kinds.gpu_host.test_gpu_host import AROUND, MARK, ONE, TWO, card, host, spec
 from kinds.lifecycle import EVERYTHING, EXAMPLES, KILLED, QUICK, apply, drift, endings, kill_at, made, plan
@@ -123,6 +124,65 @@ def test_no_lease_is_left_and_a_destroy_leaves_no_attribute(sandbox: Running) ->
     assert attributes(sandbox) == ["bfinfra", BEGUN]
     assert made(apply(SITE, sandbox, destroy=True))
     assert attributes(sandbox) == []
+
+
+def begun_notes(sandbox: Running) -> list[str]:
+    with administrator(SITE, sandbox) as vcenter:
+        return [text for _, text in vcenter.hosts.notes(BEGUN).values() if text]
+
+
+def test_a_destroy_leaves_what_another_run_has_begun_since_it_looked(sandbox: Running) -> None:
+    sandbox.reset()
+    assert made(apply(SITE, sandbox))
+    text = Begun(Mark("another", "host_image/farm"), "2025-12-31").encode()
+
+    def begins() -> None:
+        with administrator(SITE, sandbox) as vcenter:
+            [moid] = [moid for moid, noted in vcenter.hosts.notes(ATTRIBUTE).values() if noted]
+            vcenter.hosts.set_attribute(moid, BEGUN, text)
+
+    amid = Amid("RemoveCustomFieldDef", begins)
+    with administrator(SITE, sandbox) as vcenter:  # nothing is to be restarted: the note alone goes
+        [moid] = [moid for moid, noted in vcenter.hosts.notes(ATTRIBUTE).values() if noted]
+        vcenter.hosts.set_attribute(moid, ATTRIBUTE, GpuHostNote(noted_mark(vcenter, moid)).encode())
+    destroyed = bfinfra.apply(
+        bfinfra.load(SITE, sandbox=sandbox),
+        approve=lambda _: EVERYTHING,
+        destroy=True,
+        options=Options(retry=QUICK),
+        context=bfinfra.RunContext(sandbox=sandbox, retry=QUICK, middleware=(amid,)),
+    )
+    assert made(destroyed), endings(destroyed)
+    assert amid.begun
+    assert begun_notes(sandbox) == [text]
+
+
+def noted_mark(vcenter: Any, moid: str) -> Mark:
+    [detail] = vcenter.hosts.read([moid], "x")
+    found = GpuHostNote.decode(detail.attributes[ATTRIBUTE])
+    assert found is not None
+    return found.mark
+
+
+def test_a_restart_ends_though_somebody_takes_its_note_off(sandbox: Running) -> None:
+    sandbox.reset()
+
+    def takes_off() -> None:
+        with administrator(SITE, sandbox) as vcenter:
+            [moid] = [moid for moid, text in vcenter.hosts.notes(BEGUN).values() if text]
+            vcenter.hosts.clear_attribute(moid, BEGUN)
+
+    amid = Amid("RebootHost_Task", takes_off, after=True)
+    outcome = bfinfra.apply(
+        bfinfra.load(SITE, sandbox=sandbox),
+        approve=lambda _: EVERYTHING,
+        options=Options(retry=QUICK),
+        context=bfinfra.RunContext(sandbox=sandbox, retry=QUICK, middleware=(amid,)),
+    )
+    assert made(outcome), endings(outcome)
+    assert amid.begun
+    assert not in_maintenance(sandbox)
+    assert begun_notes(sandbox) == []
 
 
 def test_drift_and_the_next_apply_end_what_a_killed_run_began_though_another_committed_its_note(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bfinfra.backends.vcenter.places import Thing, meant
@@ -77,6 +78,8 @@ class GpuHost(kind.Kind[Spec, State]):
         self._cache = cache
         self._site = site.name
         self._machines = frozenset(key.name for key in site.resources if key.kind in MACHINES)
+        self._restarting: dict[str, str] = {}
+        """Id → what this run began on a host, whoever takes the note of it off."""
 
     def fetch(self, reading: Reading[object], wanted: Mapping[str, Spec | None]) -> Details:
         """Reads the hosts that the site wants or that have its note."""
@@ -102,11 +105,15 @@ class GpuHost(kind.Kind[Spec, State]):
         clusters = {text: each.moid for text, each in self._clusters(names, texts).items()}
         other = self._vcenter.leases.other
         at = {**names, **{each: text for text, each in clusters.items()}}
-        states = {d.name: state.read(d, at.get(d.cluster, ""), other(d.cluster)) for d in found}
+        states = {d.name: state.read(self._noted(d), at.get(d.cluster, ""), other(d.cluster)) for d in found}
         return Observation(
             {name: each for name, each in states.items() if each.mark or wanted.get(name)},
             GpuHostFacts(tuple(sorted(ids)), self._machines, clusters),
         )
+
+    def _noted(self, detail: HostDetail) -> HostDetail:
+        begun = detail.attributes.get(BEGUN) or self._restarting.get(detail.moid, "")
+        return replace(detail, attributes={**detail.attributes, BEGUN: begun}) if begun else detail
 
     def _clusters(self, names: Mapping[str, str], texts: Sequence[str] = ()) -> Mapping[str, Thing]:
         """Clusters by what the site calls them. `names`: those of all, by id."""
@@ -206,7 +213,9 @@ class GpuHost(kind.Kind[Spec, State]):
             case steps.Commit(moid=moid):
                 hosts.set_attribute(moid, ATTRIBUTE, step.note)
             case steps.Forget(moid=moid):
-                hosts.drop_attribute(moid, ATTRIBUTE, BEGUN)
+                hosts.drop_attribute(moid, ATTRIBUTE)
+                if not any(text for _, text in hosts.notes(ATTRIBUTE, BEGUN).values()):
+                    hosts.drop_attribute(moid, BEGUN)  # its definition; another run's note stays
 
     def _reboot(self, step: Reboot) -> None:
         """Begins, while this run holds the cluster's lease, which it keeps until the host has left
@@ -223,6 +232,7 @@ class GpuHost(kind.Kind[Spec, State]):
                 hosts.enter_maintenance(moid)
             leases.confirm(step.cluster)
             hosts.reboot(moid, step.boot)
+            self._restarting[moid] = step.begun
             failed.pop_all()
 
     def _begin(self, step: Reboot) -> None:
@@ -244,3 +254,4 @@ class GpuHost(kind.Kind[Spec, State]):
             if step.note:
                 hosts.set_attribute(moid, ATTRIBUTE, step.note)
             hosts.clear_attribute(moid, BEGUN)
+            self._restarting.pop(moid, None)
