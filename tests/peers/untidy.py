@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kinds.untidy import ODD, ROOT, find, machines, out_of_service, pools, switch
+from kinds.untidy import ODD, find, machines, out_of_service, pools, switch
 from pyVmomi import vim
 from torture.hands import settled
 
@@ -24,7 +24,6 @@ TEMPLATE = "centos-7.6"
 def fill(si: Any, disks: Path, names: dict[str, Sequence[str]]) -> None:
     """Makes the twins of these names, by kind. `disks`: a folder for what stands for datastores."""
     _hosts(si, disks)
-    settled(si.content.rootFolder.Rename_Task(ROOT))
     places = (
         (f"{HOME}/vm/teamA", f"{HOME}/host/{CLUSTER}", STORE),
         (f"{HOME}/vm/teamB", f"{HOME}/host/{CLUSTER}", STORE),
