@@ -30,11 +30,9 @@ class SharedClock:
         while self.now < end:
             with self._changed:
                 self._changed.wait(REST)
-                turned = end == min(self._ends) and self.now < end
-                if turned:
+                if end == min(self._ends) and self.now < end:
                     self.now = min(end, self.now + STEP)
+                    self.turns()  # before another thread turns it on
                     self._changed.notify_all()
-            if turned:
-                self.turns()
         with self._changed:
             self._ends.remove(end)
