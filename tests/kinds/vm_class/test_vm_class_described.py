@@ -126,7 +126,7 @@ def test_a_card_of_one_of_several_models_is_one_card(sandbox: Running, by_hand: 
     (item,) = plan(path, sandbox).pending
     (change,) = item.changes
     assert (change.field, change.now) == ("devices", [{"vendor": "0x10de", "device": "0x1db4"}])
-    assert made(adopted(path, sandbox))
+    assert made(apply(path, sandbox))
     [card_again] = [each for each in devices(by_hand) if "allowedDevice" in each["backing"]]
     assert [each["deviceId"] for each in card_again["backing"]["allowedDevice"]] == [0x1DB4, 0x1DB6]
 
@@ -141,6 +141,7 @@ def test_devices_that_no_field_describes_are_named_and_kept(
     assert KEY not in found.resources
     assert found.left_out == {"vm_class/gpu": "it has PCI devices that no field describes"}
     assert made(adopted(tmp_path / "other.yaml", sandbox))
+    assert made(apply(tmp_path / "other.yaml", sandbox))
     after = devices(by_hand)
     assert [each for each in after if each["backing"] == backing] == [device]
     assert len({each["key"] for each in after}) == len(after) == 4
