@@ -101,8 +101,7 @@ class Mark:
         None without a mark.
         """
         match = _line(text)
-        known = match and (not identity or match["id"] in (None, identity))
-        return match["site"] if match and known else None
+        return match["site"] if match and (not identity or match["id"] in (None, identity)) else None
 
     @staticmethod
     def address_in(text: str | None) -> str | None:
@@ -166,7 +165,7 @@ def _unpack(packed: str | None) -> Mapping[str, Any] | None:
     try:
         stream = zlib.decompressobj()
         text = stream.decompress(base64.b64decode(packed, validate=True), LARGEST)
-        if len(text) > MOST and sum(map(text.count, (b"[", b"{", b","))) > MOST:
+        if sum(map(text.count, (b"[", b"{", b","))) > MOST:
             return None
         data = json.loads(text)
     except (binascii.Error, zlib.error, ValueError, RecursionError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import functools
 import hashlib
 import hmac
@@ -16,6 +17,7 @@ from typing import Any
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from bfinfra.model import subprocesses
 from bfinfra.model.errors import Problem, SecretMissing
 from bfinfra.model.records import dataclass
 from bfinfra.model.redact import hide
@@ -207,12 +209,10 @@ def read_again() -> None:
 
 @functools.lru_cache(maxsize=256)
 def _run(argv: tuple[str, ...], folder: str) -> str:
-    from bfinfra.model import subprocesses  # noqa: PLC0415 - few secrets are told by a command
-
     try:
         # It stays in the session of the terminal, on which it may ask for a passphrase.
         done = subprocesses.run(
-            (subprocesses.program(argv[0], folder), *argv[1:]),
+            (_program(argv[0], folder), *argv[1:]),
             env=environment(),
             limit=COMMAND_TIMEOUT,
             largest=LARGEST,
@@ -235,6 +235,17 @@ def _run(argv: tuple[str, ...], folder: str) -> str:
             )
         )
     return text.removesuffix("\r\n" if text.endswith("\r\n") else "\n")
+
+
+def _program(name: str, folder: str) -> str:
+    """The path of a command's program: one with a slash is relative to the site's folder. Raises
+    FileNotFoundError.
+    """
+    if "/" in name:
+        return str(Path(folder, name).absolute())
+    if found := subprocesses.find(name):
+        return found
+    raise FileNotFoundError(errno.ENOENT, "there is no such program")
 
 
 def environment() -> dict[str, str]:

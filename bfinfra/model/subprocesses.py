@@ -46,15 +46,6 @@ def find(name: str) -> str | None:
     return shutil.which(name, path=os.pathsep.join(folders)) if folders else None
 
 
-def program(name: str, folder: str) -> str:
-    """The path of a command's program: one with a slash is relative to `folder`. Raises FileNotFoundError."""
-    if "/" in name:
-        return str(Path(folder, name).absolute())
-    if found := find(name):
-        return found
-    raise FileNotFoundError(errno.ENOENT, "there is no such program")
-
-
 def encoded(argv: Sequence[str]) -> list[bytes]:
     """The words of a command as the system takes them. Raises OSError for one that it can't: with a NUL, or
     with half of a surrogate pair.

@@ -13,6 +13,7 @@ import yaml
 
 from bfinfra.backends.credentials import FINAL, Shut
 from bfinfra.backends.survey_cache import SurveyCache
+from bfinfra.formats.yaml import dumped
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError, Problem, Refusal, SecretMissing
 from bfinfra.model.secret import Secret
@@ -98,7 +99,7 @@ class Clusters:
                 "server": f"https://{host}:{port}{server.path}",
                 "tls-server-name": server.hostname,
             }
-        return _text(config)
+        return dumped(config)
 
     def close(self) -> None:
         """Close every connection."""
@@ -168,7 +169,7 @@ def _kubeconfig(endpoint: Endpoint, access: Access, username: str) -> str:
         certificate, key = map(_base64, access.identity)
         proof = {"client-certificate-data": certificate, "client-key-data": key}
     space = {"namespace": endpoint.namespace} if endpoint.namespace and not endpoint.guest else {}
-    return _text(
+    return dumped(
         {
             "apiVersion": "v1",
             "kind": "Config",
@@ -178,9 +179,3 @@ def _kubeconfig(endpoint: Endpoint, access: Access, username: str) -> str:
             "users": [{"name": user, "user": proof}],
         }
     )
-
-
-def _text(config: object) -> str:
-    from bfinfra.formats.yaml import dumped
-
-    return dumped(config)

@@ -26,9 +26,9 @@ class LastOne:
 
     def drop(
         self, moid: str, notes: Callable[[], Mapping[str, tuple[str, str]]], empty: Callable[[bool], None]
-    ) -> None:
-        """Remove a note. `notes`: name → id and note; `empty`: does it, and removes the definition too if its
-        argument is true.
+    ) -> bool:
+        """Remove a note; return whether it was the last. `notes`: name → id and note; `empty`: does it, and
+        removes the definition too if its argument is true.
         """
 
         def last() -> bool:
@@ -38,8 +38,9 @@ class LastOne:
             if not last():
                 empty(False)
                 if not last():
-                    return  # otherwise another machine's run removed its note at the same time
+                    return False  # otherwise another machine's run removed its note at the same time
             empty(True)
+            return True
 
 
 def defined(content: Any) -> dict[int, str]:

@@ -4,8 +4,8 @@ each object names its type.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
-import operator
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,7 +22,7 @@ Components = Mapping[str, Sequence[Json]]
 """Name of a vendor device group → its devices, as hosts describe them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, order=True)
 class Device:
     """Any free PCI device of these ids (as in lspci); `label`: hosts' own label of their cards, "" for any;
     `alternatives`: vendor and device of other models that it may be instead.
@@ -32,12 +32,6 @@ class Device:
     device: int
     label: str = ""
     alternatives: tuple[tuple[int, int], ...] = ()
-
-    def __lt__(self, other: Device) -> bool:
-        return ORDER(self) < ORDER(other)
-
-
-ORDER = operator.attrgetter("vendor", "device", "label", "alternatives")
 
 
 def one_of(models: Iterable[tuple[int, int]], label: str) -> Device:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from bfinfra.backends import background
 from bfinfra.backends.survey_cache import SurveyCache
 from bfinfra.backends.transport import Transport
-from bfinfra.backends.vcenter import attributes, identify, refs
+from bfinfra.backends.vcenter import attributes, identify, refs, roots
 from bfinfra.backends.vcenter.capacity import Capacities
 from bfinfra.backends.vcenter.cluster_notes import ClusterNotes
 from bfinfra.backends.vcenter.connector import Connector
@@ -101,8 +101,6 @@ class VCenter:
 
     @functools.cached_property
     def _authorities(self) -> str:
-        from bfinfra.backends.vcenter import roots  # noqa: PLC0415 - only pods and clusters ask for them
-
         return roots.of(self.rest)
 
     def close(self) -> None:

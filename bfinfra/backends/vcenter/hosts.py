@@ -169,17 +169,16 @@ class Hosts:
         """Empty a custom attribute of a host; its definition stays."""
         self._session.write(lambda content: attributes.drop(content, _host(content, moid), name, last=False))
 
-    def drop_attribute(self, moid: str, *names: str) -> None:
-        """Empty custom attributes of a host; the last host also removes their definitions."""
-
-        def empty(content: vim.ServiceInstanceContent, *, last: bool) -> None:
-            for name in names:
-                attributes.drop(content, _host(content, moid), name, last=last)
-
-        self._notes.drop(
+    def drop_attribute(self, moid: str, name: str) -> bool:
+        """Empty a custom attribute of a host; the last host also removes its definition. Return whether it
+        was the last.
+        """
+        return self._notes.drop(
             moid,
-            lambda: self.notes(*names),
-            lambda last: self._session.write(lambda content: empty(content, last=last)),
+            lambda: self.notes(name),
+            lambda last: self._session.write(
+                lambda content: attributes.drop(content, _host(content, moid), name, last=last)
+            ),
         )
 
     def begin(self, moid: str, attribute: str, text: str, *, boot: str, maintenance: bool) -> None:

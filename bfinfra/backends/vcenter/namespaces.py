@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-import operator
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
@@ -55,19 +55,13 @@ class Catalog:
     zones: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, order=True)
 class Grant:
     """A grant of access: `account` is name@domain; `role` is view, edit or owner."""
 
     account: str
     group: bool
     role: str
-
-    def __lt__(self, other: Grant) -> bool:
-        return ORDER(self) < ORDER(other)
-
-
-ORDER = operator.attrgetter("account", "group", "role")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -213,8 +213,8 @@ class GpuHost(kind.Kind[Spec, State]):
             case steps.Commit(moid=moid):
                 hosts.set_attribute(moid, ATTRIBUTE, step.note)
             case steps.Forget(moid=moid):
-                hosts.drop_attribute(moid, ATTRIBUTE)
-                if not any(text for _, text in hosts.notes(ATTRIBUTE, BEGUN).values()):
+                last = hosts.drop_attribute(moid, ATTRIBUTE)
+                if last and not any(text for _, text in hosts.notes(BEGUN).values()):
                     hosts.drop_attribute(moid, BEGUN)  # its definition; another run's note stays
 
     def _reboot(self, step: Reboot) -> None:
