@@ -221,7 +221,7 @@ def test_every_command_and_option_is_in_the_script(shell, capsys):
         for word, _ in command.follow:
             assert word in script or word in ("@files", "@addresses")
     assert (
-        "complete -c bfinfra -n __fish_use_subcommand -a apply -d 'create, change and delete until the servers match the site'"
+        "complete -c bfinfra -n __fish_use_subcommand -a 'apply' -d 'create, change and delete until the servers match the site'"
         in script
         or shell == "zsh"
     )
