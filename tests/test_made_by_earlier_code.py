@@ -27,7 +27,7 @@ CHAIN = (TESTS / "kinds" / "chain.yaml").read_text()
 CERTIFICATES = re.compile(r"\"ca\.crt\": \"[^\"]*\"")
 CARDS = re.compile(r"\"deviceType\": \[[^\]]*\],?\s*")
 """The sandbox has given each card of a host a type and a mode since."""
-NEW = ("graphicsInfo",)
+NEW = ("dnsConfig", "graphicsInfo")
 """What the sandbox has given hosts since."""
 DECLARED = ("CustomResourceDefinition",)
 SITES = {
