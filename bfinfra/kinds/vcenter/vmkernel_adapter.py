@@ -249,13 +249,15 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: VmkernelFacts | None) -> Iterator[Conflict]:
-        """An mtu that is larger than the one that the switch has then, where the site doesn't write that."""
+        """Frames that the switch doesn't pass, where the site doesn't write its mtu; hosts not on it."""
         for key, spec in wanted.items() if facts else ():
             if isinstance(spec, Spec) and facts:
                 state = states.get(key)
-                there, mark = (state.devices, state.mark) if isinstance(state, State) else ({}, None)
-                if spec.hosts.keys() != there.keys() or frames.sets(spec, mark):
+                there, mark = (state.adapters, state.mark) if isinstance(state, State) else ({}, None)
+                new = {host: each.moid for host, each in there.items() if host in spec.hosts and not each.vmk}
+                if new or spec.hosts.keys() != there.keys() or frames.sets(spec, mark):
                     yield from frames.unfit(key, spec.mtu, spec.port_group, wanted, facts.switches)
+                yield from frames.off_the_switch(key, new, spec.port_group, wanted, facts.switches)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -275,11 +277,8 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
                 )
             found += _steps(spec, state, context)
         for host, each in state.adapters.items() if state else ():
-            if (
-                (spec is None or host not in spec.hosts)
-                and each.note
-                and each.note.mark.site == context.mark.site
-            ):
+            ours = each.note is not None and each.note.mark.site == context.mark.site
+            if ours and host not in (spec.hosts if spec else ()):
                 device = each.vmk.device if each.vmk else ""
                 assert state is not None
                 found.append(

@@ -61,13 +61,13 @@ def test_an_adapter_that_somebody_made_there_is_left_alone():
         of_adapters(adapters(Vmk("vmk5", "k", "dhcp", 1500)))
 
 
-def problems_of(path: Path, text: str, sandbox: Running) -> list[str]:
+def problems_of(path: Path, text: str, sandbox: Running, words: str = "frames of") -> list[str]:
     path.write_text(text)
     try:
         found = plan(path, sandbox).problems
     except BfinfraError as error:
         found = error.problems
-    return [text for each in found if "frames of" in (text := str(each))]
+    return [text for each in found if words in (text := str(each))]
 
 
 def test_an_mtu_above_the_switchs_is_refused_at_the_plan_with_what_the_switch_has(
@@ -93,6 +93,33 @@ def test_an_mtu_above_the_switchs_is_refused_at_the_plan_with_what_the_switch_ha
     (elsewhere,) = problems_of(path, foreign.replace("mtu: 9000", "mtu: 8500"), sandbox)
     assert "frames of 8500 bytes don't pass a switch of 8000; the mtu of roce, as it stands" in elsewhere
     assert problems_of(path, foreign.replace("mtu: 9000", "mtu: 8000"), sandbox) == []
+
+
+def test_a_host_that_is_not_on_the_switch_is_refused_at_the_plan(sandbox: Running, tmp_path: Path) -> None:
+    path, example = tmp_path / "site.yaml", EXAMPLES["vmkernel_adapter"].read_text()
+    words = "is not on the switch roce"
+    empty = example.replace("{hosts: {esx1.small.test: [vmnic1]}}", "{mtu: 1500}")
+    (new,) = problems_of(path, empty, sandbox, words)
+    assert "vmkernel_adapter/roce: esx1.small.test is not on the switch roce" in new
+    assert "add esx1.small.test to the hosts of distributed_switch/roce" in new
+    assert problems_of(path, example, sandbox, words) == []
+
+    assert made(outcome := apply(path, sandbox)), endings(outcome)
+    assert problems_of(path, empty, sandbox, words) == []  # its hosts stay
+    wider = example.replace("192.168.0.24/24}", "192.168.0.24/24, esx2.small.test: 192.168.0.25/24}")
+    foreign = "\n".join(
+        line for line in wider.splitlines() if "vmnic1" not in line and line != "distributed_switch:"
+    )
+    before = sandbox.world()
+    for text in (wider, wider.replace("{hosts: {esx1.small.test: [vmnic1]}}", "{mtu: 1500}"), foreign):
+        (found,) = problems_of(path, text, sandbox, words)
+        assert "vmkernel_adapter/roce: esx2.small.test is not on the switch roce" in found
+        with pytest.raises(BfinfraError, match=words):
+            apply(path, sandbox)
+    assert sandbox.world() == before
+    both = wider.replace("[vmnic1]}}", "[vmnic1], esx2.small.test: [vmnic1]}}")
+    assert problems_of(path, both, sandbox, words) == []
+    assert made(outcome := apply(path, sandbox)), endings(outcome)
 
 
 CHANGED_FIELDS = [

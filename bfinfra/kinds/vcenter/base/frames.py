@@ -1,4 +1,4 @@
-"""Whether the frames of VMkernel adapters pass their switch. Pure."""
+"""Whether VMkernel adapters fit their switch: its frames, and its hosts. Pure."""
 
 from __future__ import annotations
 
@@ -39,6 +39,28 @@ def unfit(key: Key, mtu: int, group: str, site: Specs, found: Mapping[str, Switc
 def sets(spec: Spec, mark: Mark | None) -> bool:
     """Whether an apply sets the mtu of what is there, if it differs."""
     return bool(compare.drift(spec, mark, {"mtu": None}, {"mtu": getattr(spec, "mtu", None) or 0}))
+
+
+def off_the_switch(
+    key: Key, hosts: Mapping[str, str], group: str, site: Specs, found: Mapping[str, Switch]
+) -> Iterator[Conflict]:
+    """Hosts that will not be on the switch of a port group. `hosts`: name → id, of those that get an adapter
+    there; `found`: the switches as they stand, by port group.
+    """
+    home, on = _home(group, site), found.get(group)
+    switch = site.get(home)
+    written = switch.hosts if switch and "hosts" in switch.model_fields_set else None
+    for host, moid in hosts.items():
+        if host in written if written is not None else moid in on.hosts if on else switch is None:
+            continue
+        named = on.name if on else home.name
+        yield Conflict(
+            Spot(key, f"hosts.{host}"),
+            f"{host} is not on the switch {named}",
+            (Spot(home, "hosts"),) if written is not None else (),
+            why=f"the port group {group} is on that switch",
+            next=f"add {host} to the hosts of {home if switch else named}, or leave it out here",
+        )
 
 
 def _home(group: str, site: Specs) -> Key:
