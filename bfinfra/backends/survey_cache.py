@@ -87,7 +87,6 @@ class SurveyCache:
         self._started: dict[Reading[object], Future[object]] = {}
         self._readers: dict[Reading[object], set[str]] = {}
         self._waiting: dict[tuple[str, Reading[object]], Future[object]] = {}
-        self._last: dict[Reading[object], object] = {}
         self._shared: dict[Hashable, object] = {}
         self._over = False
         self._turns: dict[Hashable, threading.Lock] = {}
@@ -116,13 +115,7 @@ class SurveyCache:
         """
         with self._lock:
             waiting = self._waiting.pop((reader, reading), None)
-        found = ask() if waiting is None else cast("T", waiting.result())
-        self._last[reading] = found
-        return found
-
-    def last(self, reading: Reading[T], default: T) -> T:
-        """The last result, which may be outdated."""
-        return cast("T", self._last.get(reading, default))
+        return ask() if waiting is None else cast("T", waiting.result())
 
     def shared(self, what: Hashable, ask: Callable[[], T]) -> T:
         """The result of `ask`, called once in a survey for all kinds; after it, each time. Raises what `ask`

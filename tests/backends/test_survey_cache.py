@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 
 import pytest
 
@@ -10,6 +12,7 @@ from bfinfra.backends.survey_cache import KnownObjects, SurveyCache
 from bfinfra.model.reading import Reading
 
 MARKS: Reading[int] = Reading("VirtualMachine", ("name", "mark"))
+ALL: Reading[object] = Reading("VirtualMachine")
 
 
 class Server:
@@ -93,13 +96,17 @@ def test_an_error_reaches_everyone_who_shares_the_read_and_the_next_look_asks_ag
         assert cache.read(MARKS, reader, lambda: 7) == 7
 
 
-def test_the_last_read_is_known_until_the_next(cache, server):
-    assert cache.last(MARKS, -1) == -1
-    cache.read(MARKS, "one", server)
+@pytest.mark.parametrize("early", [False, True])
+def test_no_answer_stays_once_it_is_used(cache, early):
+    class Answer:
+        """All machines of a large site."""
+
+    if early:
+        cache.prefetch(ALL, "one", Answer)
+    kept = weakref.ref(cache.read(ALL, "one", Answer))
     cache.end_survey()
-    assert cache.last(MARKS, -1) == 0
-    cache.read(MARKS, "other", server)
-    assert cache.last(MARKS, -1) == 1
+    gc.collect()
+    assert kept() is None
 
 
 def test_each_kind_has_objects_of_its_own(cache):

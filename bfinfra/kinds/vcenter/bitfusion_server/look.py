@@ -59,6 +59,8 @@ class Observer:
         self._site = site
         self._packages = packages
         self._known: Known = cache.objects(KIND)
+        self._inventory = Inventory()
+        """As last read."""
 
     def fetch(self, reading: Reading[object], wanted: Specs) -> object:
         """Reads what a survey needs, whatever the hosts' state is."""
@@ -79,11 +81,6 @@ class Observer:
             with contextlib.suppress(BfinfraError):  # the code that needs the value reports the error
                 matches(value.reveal(), kept, self._pepper())
         return found
-
-    @property
-    def _inventory(self) -> Inventory:
-        """The inventory as last read."""
-        return self._cache.last(PLACES, Inventory())
 
     def _pepper(self) -> str:
         return self._site.pepper.reveal() if self._site.pepper else ""
@@ -161,7 +158,7 @@ class Observer:
             if need.state is not None
             for holder in need.state.detail.holders
         }
-        inventory = self._cache.read(PLACES, KIND, self._vcenter.inventory.read)
+        self._inventory = inventory = self._cache.read(PLACES, KIND, self._vcenter.inventory.read)
         briefs = self._cache.read(COMPARED, KIND, lambda: self._compared(wanted))
         if holders.keys() - {
             b.moid for b in briefs

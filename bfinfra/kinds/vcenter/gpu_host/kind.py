@@ -44,11 +44,7 @@ MACHINES = ("bitfusion_server", "virtual_machine")
 """The kinds whose VMs may hold a host's cards."""
 Details = tuple[Mapping[str, Spec | None], "list[HostDetail]"]
 """The hosts that were asked for, and what vCenter reports of them."""
-Notes = tuple[dict[str, tuple[str, str]], dict[str, str], dict[str, tuple[str, ...]]]
-"""See `Hosts.survey`."""
-NOTES: Reading[Notes] = Reading("HostSystem", ("name", ATTRIBUTE, "vm"))
 DETAILS: Reading[Details] = Reading("HostSystem", ("*", *VM_KEYS))
-NOTHING: Notes = ({}, {}, {})
 
 
 class GpuHost(kind.Kind[Spec, State]):
@@ -78,6 +74,10 @@ class GpuHost(kind.Kind[Spec, State]):
         self._cache = cache
         self._site = site.name
         self._machines = frozenset(key.name for key in site.resources if key.kind in MACHINES)
+        self._ids: Mapping[str, str] = {}
+        """Of all hosts, by name, as last read."""
+        self._names: Mapping[str, str] = {}
+        """Of all clusters, by id, as last read."""
         self._restarting: dict[str, str] = {}
         """Id → what this run began on a host, whoever takes the note of it off."""
 
@@ -95,20 +95,18 @@ class GpuHost(kind.Kind[Spec, State]):
         """Reads the notes of all hosts, then the details of those that the site wants or that have its note.
         Without `include_unlisted`, reads only the wanted hosts, by their ids.
         """
-        ids = self._cache.last(NOTES, NOTHING)[0]
-        known = [] if include_unlisted else [ids[name][0] for name in wanted if name in ids]
+        known = [] if include_unlisted else [self._ids[name] for name in wanted if name in self._ids]
         found = self._vcenter.hosts.read(known, VM_MARK) if known else []
         if not found or len(found) < len(wanted):
             found = self._all(wanted) if include_unlisted else self._survey(wanted, include_unlisted=False)
-        ids, names, _ = self._cache.last(NOTES, NOTHING)
         texts = [spec.cluster for spec in wanted.values() if spec and spec.cluster]
-        clusters = {text: each.moid for text, each in self._clusters(names, texts).items()}
+        clusters = {text: each.moid for text, each in self._clusters(self._names, texts).items()}
         other = self._vcenter.leases.other
-        at = {**names, **{each: text for text, each in clusters.items()}}
+        at = {**self._names, **{each: text for text, each in clusters.items()}}
         states = {d.name: state.read(self._noted(d), at.get(d.cluster, ""), other(d.cluster)) for d in found}
         return Observation(
             {name: each for name, each in states.items() if each.mark or wanted.get(name)},
-            GpuHostFacts(tuple(sorted(ids)), self._machines, clusters),
+            GpuHostFacts(tuple(sorted(self._ids)), self._machines, clusters),
         )
 
     def _noted(self, detail: HostDetail) -> HostDetail:
@@ -140,12 +138,13 @@ class GpuHost(kind.Kind[Spec, State]):
 
     def _survey(self, wanted: Mapping[str, Spec | None], *, include_unlisted: bool) -> list[HostDetail]:
         """The hosts that the site wants or that have its note. Remembers the ids of all hosts."""
-        notes, _, machines = self._cache.read(NOTES, NAME, lambda: self._vcenter.hosts.survey(ATTRIBUTE))
+        notes, self._names, machines = self._vcenter.hosts.survey(ATTRIBUTE)
+        self._ids = {name: moid for name, (moid, _) in notes.items()}
         names = {
             n for n, (_, mark) in notes.items() if (include_unlisted or n in wanted) and Mark.owner_in(mark)
         }
         names |= {n for n, spec in wanted.items() if spec is not None and n in notes}
-        ids = [notes[name][0] for name in sorted(names)]
+        ids = [self._ids[name] for name in sorted(names)]
         return self._vcenter.hosts.read(
             ids, VM_MARK, VM_KEYS, [moid for host in ids for moid in machines[host]]
         )
