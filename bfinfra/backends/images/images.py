@@ -86,8 +86,9 @@ class Images:
         folder.write(path, mark, wanted, modes)
 
     def commit(self, path: Path, mark: Mark) -> None:
-        """Write the mark of a finished context."""
+        """Write the mark of a finished context; noted in the index first, as an adopted one isn't yet."""
         self._count("commit")
+        self._note(mark.address, path)
         folder.note(path, mark)
 
     def source(self, path: Path, dockerfile: str) -> str | Problem:

@@ -95,6 +95,14 @@ class OnMachines(Step):
     machines: Mapping[str, LinuxMachine]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Adopt(OnMachines):
+    """record on {names} whose it is"""
+
+    records: Mapping[str, Mapping[str, str]]
+    """By machine: path and text of its record, as the role `record` takes them."""
+
+
 @dataclass(frozen=True)
 class Reading(Generic[Found]):
     """The answers of the machines. `machines`: all that answered; `found`: what each has; `answers`: their
@@ -180,7 +188,8 @@ class LinuxSoftware(kind.Kind[kind.S, kind.T], Generic[kind.S, kind.T, Found]):
     ) -> None:
         """Runs the role on all machines of the step. `each`: by machine, its variables; `how`: see Play."""
         on = {machine: each[host] for host, machine in step.machines.items()}
-        self._hosts.play(Play(self.role, on, tasks, **how)).check()
+        role = "record" if isinstance(step, Adopt) else self.role
+        self._hosts.play(Play(role, on, tasks, **how)).check()
 
 
 def across(state: Callable[..., R], on: Mapping[str, M], needs: Mapping[Key, ResolvedRef]) -> R:
@@ -230,6 +239,25 @@ def others(on: Mapping[str, Marked], mark: Mark) -> tuple[str, ...]:
     if not any(each.mark for each in on.values()):
         return ()
     return tuple(host for host, each in on.items() if each.mark is None or each.mark.owner != mark.owner)
+
+
+def adopted(
+    spec: resource.Spec, state: OnHosts[M], context: PlanContext, at: str, notes: Mapping[str, Iterable[str]]
+) -> tuple[Adopt, ...]:
+    """The step of an adoption: it writes records alone. `at`: their path; `notes`: by machine, their lines
+    besides the mark. Raises Refusal for a machine on which it isn't this resource's.
+    """
+    if theirs := others(state.on, context.mark):
+        raise Refusal(
+            f"what is on {', '.join(theirs)} does not belong to {context.mark.address}",
+            field="hosts",
+            next="remove it there, or name other machines",
+        )
+    mark, hosts = context.mark.committed(spec.applied()), [host for host in notes if host in state.on]
+    text = {host: record_texts(mark, *notes[host])["mark_sealed"] for host in hosts}
+    records = {host: {"record": at, "mark_open": text[host]} for host in hosts}
+    machines, changes = {host: state.machines[host] for host in hosts}, compare.changes(spec, state.mark)
+    return (Adopt(names=", ".join(hosts), machines=machines, records=records, changes=changes),)
 
 
 def check_owner(on: Mapping[str, Marked], hosts: Collection[str], mark: Mark, field: str) -> None:

@@ -20,6 +20,7 @@ from bfinfra.kinds.machine.base import (
     others,
     set_up_changes,
     virtual,
+    whole_text,
 )
 from bfinfra.kinds.machine.flexdirect_host.spec import PORT
 from bfinfra.model import compare, conflict, kind, resource
@@ -71,10 +72,11 @@ class Spec(resource.Spec):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A list on a host: its mark, and its servers; None if it can't be parsed."""
+    """A list on a host: its mark, its servers (None if it can't be parsed), its text."""
 
     mark: Mark | None
     servers: tuple[str, ...] | None
+    text: str = ""
 
 
 Files = Mapping[str, Listed]
@@ -220,8 +222,9 @@ def _read(text: str) -> dict[str, Listed]:
         if path.startswith(f"{FOLDER}/"):
             files.setdefault(path.removeprefix(f"{FOLDER}/"), []).append(line)
     return {
-        name: Listed(Mark.decode("\n".join(lines)), _parsed("\n".join(lines)))
+        name: Listed(Mark.decode(text), _parsed(text), text)
         for name, lines in files.items()
+        for text in ["\n".join(lines)]
     }
 
 
@@ -256,6 +259,9 @@ def _decide(name: str, spec: Spec, state: State | None, context: PlanContext) ->
         raise Refusal(servers, field="servers", next="give it one, or name others")
     _check(state, context)
     mark = context.mark.committed(spec.applied())
+    if state and compare.adopting(state.mark):
+        yield from _adopted(spec, state, mark)
+        return
     on = state.on if state else {}
     then: dict[str, Any] = {host: {file: list(servers) for file in spec.files(name)} for host in spec.hosts}
     now = {
@@ -296,6 +302,19 @@ def _decide(name: str, spec: Spec, state: State | None, context: PlanContext) ->
             files={},
             gone=leaving,
         )
+
+
+def _adopted(spec: Spec, state: State, mark: Mark) -> Iterator[Write]:
+    """The steps that put the mark above each list, and change no list."""
+    for host, files in state.on.items():
+        bare = {
+            file: f"{lists.render((), mark.encode())}{whole_text(each.text, f'{FOLDER}/{file}', host)}\n"
+            for file, each in files.items()
+            if each.mark is None
+        }
+        if bare:
+            machines = {host: state.machines[host]}
+            yield Write(names=host, machines=machines, files=bare, changes=compare.changes(spec, state.mark))
 
 
 def _check(state: State | None, context: PlanContext) -> None:

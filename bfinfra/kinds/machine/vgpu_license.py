@@ -15,10 +15,12 @@ from pydantic import Field, model_validator
 from bfinfra.kinds.capabilities import LICENSE, on_machines
 from bfinfra.kinds.linux import Answers, Commands
 from bfinfra.kinds.machine.base import (
+    Adopt,
     LinuxSoftware,
     OnHosts,
     OnMachines,
     SoftwareFacts,
+    adopted,
     others,
     read_record,
     record_path,
@@ -29,7 +31,7 @@ from bfinfra.kinds.machine.base import (
     text_of,
     whole_text,
 )
-from bfinfra.model import conflict, kind, resource
+from bfinfra.model import compare, conflict, kind, resource
 from bfinfra.model.choice import each_once
 from bfinfra.model.compare import differences
 from bfinfra.model.conflict import Taken
@@ -150,7 +152,7 @@ class VgpuLicense(LinuxSoftware[Spec, State, Installed]):
     """The license server of vGPUs on Linux machines."""
 
     document = Document.PVRDMA
-    step_types = (SetUp, Remove)
+    step_types = (SetUp, Adopt, Remove)
     name = role = NAME
 
     def commands(self, host: str, specs: Sequence[Spec]) -> Commands:
@@ -166,6 +168,13 @@ class VgpuLicense(LinuxSoftware[Spec, State, Installed]):
         """Writes the settings that differ; restores the earlier ones when they are no longer wanted."""
         if spec is None:
             return () if state is None else (_remove(state, tuple(state.on)),)
+        if state is not None and compare.adopting(state.mark):
+            notes = {
+                host: (_noted(found, spec.values()),)
+                for host, found in state.on.items()
+                if host in spec.hosts
+            }
+            return adopted(spec, state, context, record_path(NAME), notes)
         return tuple(_decide(spec, state, context))
 
     def ready(self, spec: Spec, state: State) -> Readiness:
@@ -201,6 +210,8 @@ class VgpuLicense(LinuxSoftware[Spec, State, Installed]):
                 )
             case Remove():
                 self._play(step, {host: {"text": text} for host, text in step.texts.items()}, "remove")
+            case Adopt():
+                self._play(step, step.records, "begin")
             case _:
                 raise AssertionError(step)
 
@@ -280,11 +291,7 @@ def _decide(spec: Spec, state: State | None, context: PlanContext) -> Iterator[S
         then = {"values": values, "service": "running"}
         if found.mark != mark or differences(now[host], then):
             texts[host] = found.text or "" if now[host]["values"] == values else merged(found.text, values)
-            before = {
-                **{key: standing_there.get(key) for key in wanted},
-                **(found.before if found.mark else {}),
-            }
-            notes[host] = _note(before, made=found.made if found.mark else found.text is None)
+            notes[host] = _noted(found, wanted)
     if texts:
         whole = {host: {"values": wanted, "service": "running"} for host in spec.hosts}
         changes = set_up_changes(spec, state, now, whole)
@@ -317,7 +324,10 @@ def _check(spec: Spec, on: Mapping[str, Installed], facts: VgpuLicenseFacts, con
         )
 
 
-def _note(before: Values, *, made: bool) -> str:
+def _noted(found: Installed, wanted: Mapping[str, str]) -> str:
+    """The lines of a record besides the mark: the values of before."""
+    there, made = read(found.text), found.made if found.mark else found.text is None
+    before = {**{key: there.get(key) for key in wanted}, **(found.before if found.mark else {})}
     return f"before={base64.b64encode(json.dumps(before, sort_keys=True).encode()).decode()}" + (
         "\nmade=yes" if made else ""
     )

@@ -37,6 +37,9 @@ def steps(name: str, spec: Spec | None, state: State | None, context: PlanContex
     """
     if spec is None:
         return () if state is None else (Delete(context=state.context, address=context.mark.address),)
+    if state is not None and compare.adopting(state.mark):
+        whole, changes = context.mark.committed(spec.applied()), compare.changes(spec, state.mark)
+        return (Commit(context=state.context, mark=whole, changes=changes),)
     facts = context.facts or ClientImageFacts()
     _check(name, spec, facts)
     mark, folder = state.mark if state else None, str(spec.context.path)

@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from bfinfra.kinds.machine.base import OnMachines, others, set_up_changes, while_away
+from bfinfra.kinds.machine.base import OnMachines, adopted, others, record_path, set_up_changes, while_away
 from bfinfra.kinds.machine.bitfusion_client.spec import Spec
-from bfinfra.kinds.machine.bitfusion_client.state import SHARED, BitfusionClientFacts, Installed, State
+from bfinfra.kinds.machine.bitfusion_client.state import NAME, SHARED, BitfusionClientFacts, Installed, State
+from bfinfra.kinds.sent_files import sent_name
+from bfinfra.model import compare
 from bfinfra.model.compare import Unknown, differences
 from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
@@ -46,6 +48,10 @@ def steps(name: str, spec: Spec | None, state: State | None, context: PlanContex
     """The steps: install where something differs, remove where it is no longer wanted."""
     if spec is None:
         return () if state is None else (_remove(state, tuple(state.on)),)
+    if state is not None and compare.adopting(state.mark):
+        folders = [user.folder for user in spec.users] if spec.token or spec.client_files else []
+        lines = note(str(spec.package.path), folders)
+        return adopted(spec, state, context, record_path(NAME), dict.fromkeys(spec.hosts, lines))
     installed = [found.package for host, found in state.on.items() if host in spec.hosts] if state else []
     return while_away(context, installed, lambda context: tuple(_decide(name, spec, state, context)), SetUp)
 
@@ -91,6 +97,11 @@ def _decide(name: str, spec: Spec, state: State | None, context: PlanContext) ->
     leaving = tuple(host for host in on if host not in spec.hosts)
     if leaving and state:
         yield _remove(state, leaving)
+
+
+def note(package: str, folders: Iterable[str]) -> tuple[str, ...]:
+    """The lines of a record besides the mark and the token."""
+    return f"package={sent_name(package)}", f"folders={','.join(folders)}"
 
 
 def _noted_token(on: Iterable[Installed]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from bfinfra.kinds.client_files import read_files, token_files
 from bfinfra.kinds.linux import Answers, Commands
-from bfinfra.kinds.machine.base import LinuxSoftware, Reading, record_texts
+from bfinfra.kinds.machine.base import Adopt, LinuxSoftware, Reading, record_texts
 from bfinfra.kinds.machine.bitfusion_client import decide
 from bfinfra.kinds.machine.bitfusion_client.decide import Remove, SetUp
 from bfinfra.kinds.machine.bitfusion_client.spec import Spec
@@ -21,7 +21,7 @@ from bfinfra.kinds.machine.bitfusion_client.state import (
     look,
     read,
 )
-from bfinfra.kinds.sent_files import CACHE, sent, sent_name
+from bfinfra.kinds.sent_files import CACHE, sent
 from bfinfra.model import kind
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
@@ -39,7 +39,7 @@ class BitfusionClient(LinuxSoftware[Spec, State, Installed]):
     """A Bitfusion client on Linux machines."""
 
     document = Document.CONSOLIDATED
-    step_types = (SetUp, Remove)
+    step_types = (SetUp, Adopt, Remove)
     name = role = NAME
 
     def commands(self, host: str, specs: Sequence[Spec]) -> Commands:
@@ -120,16 +120,17 @@ class BitfusionClient(LinuxSoftware[Spec, State, Installed]):
                     for host, noted in step.noted.items()
                 }
                 self._play(step, each, "remove")
+            case Adopt():
+                self._play(step, step.records, "begin")
             case _:
                 raise AssertionError(step)
 
     def _set_up(self, step: SetUp) -> None:
         texts = self._texts(step)
-        package, folders = (sent_name(step.package), [folder for _, folder in step.users] if texts else [])
         digests = ",".join(
             f"{name}:{hashlib.sha256(text.encode()).hexdigest()}" for name, text in sorted(texts.items())
         )
-        noted = [f"package={package}", f"folders={','.join(folders)}"]
+        noted = [*decide.note(step.package, [folder for _, folder in step.users] if texts else [])]
         if step.token:
             noted.append(f"token={digests}")
         common: dict[str, Any] = {

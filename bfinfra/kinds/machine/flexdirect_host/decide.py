@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bfinfra.formats import systemd
-from bfinfra.kinds.machine.base import OnMachines, check_owner, while_away
+from bfinfra.kinds.machine.base import OnMachines, adopted, check_owner, record_path, while_away
 from bfinfra.kinds.machine.flexdirect_host.spec import PACKAGED, Scheduler, Spec, form
-from bfinfra.kinds.machine.flexdirect_host.state import FlexDirectHostFacts, Installed, State
+from bfinfra.kinds.machine.flexdirect_host.state import NAME, FlexDirectHostFacts, Installed, State
+from bfinfra.kinds.sent_files import sent_name
 from bfinfra.model import compare
 from bfinfra.model.awaited import held
 from bfinfra.model.compare import differences
@@ -108,6 +110,9 @@ def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Seque
     """The steps: install where something differs, remove where it is no longer wanted."""
     if spec is None:
         return () if state is None else (_remove(state, tuple(state.on)),)
+    if state is not None and compare.adopting(state.mark):
+        lines = note(str(spec.package.path), spec.uninstall)
+        return adopted(spec, state, context, record_path(NAME), dict.fromkeys(spec.hosts, lines))
     installed = [found.package for host, found in state.on.items() if host in spec.hosts] if state else []
     found = while_away(context, installed, lambda context: _steps(spec, state, context), SetUp)
     name = context.name
@@ -131,6 +136,12 @@ def _steps(spec: Spec, state: State | None, context: PlanContext) -> Sequence[St
         *_set_up(name, spec, state, facts, context),
         *((_remove(state, gone),) if state and gone else ()),
     )
+
+
+def note(package: str, uninstall: Sequence[str]) -> tuple[str, ...]:
+    """The lines of a record besides the mark and the license."""
+    words = (f"uninstall={json.dumps(uninstall)}",) if uninstall else ()
+    return f"package={sent_name(package)}", *words
 
 
 def _check(

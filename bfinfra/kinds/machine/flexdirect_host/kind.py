@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.kinds.linux import Answers, Commands
-from bfinfra.kinds.machine.base import LinuxSoftware, Reading, record_texts
+from bfinfra.kinds.machine.base import Adopt, LinuxSoftware, Reading, record_texts
 from bfinfra.kinds.machine.flexdirect_host import decide, health
 from bfinfra.kinds.machine.flexdirect_host.decide import Anew, Remove, Restart, SetUp
 from bfinfra.kinds.machine.flexdirect_host.spec import Spec, form
@@ -19,7 +18,7 @@ from bfinfra.kinds.machine.flexdirect_host.state import (
     State,
     read,
 )
-from bfinfra.kinds.sent_files import CACHE, sent, sent_name
+from bfinfra.kinds.sent_files import CACHE, sent
 from bfinfra.model import secret as secrets
 from bfinfra.model.awaited import away
 from bfinfra.model.context import PlanContext
@@ -44,7 +43,7 @@ class FlexdirectHost(LinuxSoftware[Spec, State, Installed]):
     """FlexDirect on Linux machines: GPU servers and CPU hosts."""
 
     document = Document.FLEXDIRECT
-    step_types = (SetUp, Restart, Remove, Anew)
+    step_types = (SetUp, Restart, Adopt, Remove, Anew)
     name, role = NAME, "flexdirect"
 
     def __init__(self, hosts: LinuxHosts, site: Site) -> None:
@@ -122,14 +121,13 @@ class FlexdirectHost(LinuxSoftware[Spec, State, Installed]):
                     for host, file in step.packages.items()
                 }
                 self._play(step, each, "remove")
+            case Adopt():
+                self._play(step, step.records, "begin")
             case _:
                 raise AssertionError(step)
 
     def _set_up(self, step: SetUp) -> None:
         _check_argument(step)
-        noted = [f"package={sent_name(step.package)}"]
-        if step.uninstall:
-            noted.append(f"uninstall={json.dumps(step.uninstall)}")
         given = (
             (f"license={secrets.digest(step.license.reveal(), pepper=self._pepper())}",)
             if step.license
@@ -140,7 +138,7 @@ class FlexdirectHost(LinuxSoftware[Spec, State, Installed]):
             "package_sha256": step.package_sha256,
             "license_by": step.license_by,
             "unit": step.unit,
-            **record_texts(step.mark, *noted, after=given),
+            **record_texts(step.mark, *decide.note(step.package, step.uninstall), after=given),
         }
         each = {host: {**common, **todo} for host, todo in step.todo.items()}
         self._play(step, each, secrets={"license": step.license} if step.license else {})

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bfinfra.kinds.machine.base import check_owner, while_away, whole_text
+from bfinfra.kinds.machine.base import adopted, check_owner, record_path, while_away, whole_text
 from bfinfra.kinds.machine.kubeadm_cluster.spec import Spec
 from bfinfra.kinds.machine.kubeadm_cluster.state import (
+    NAME,
     KubeadmFacts,
     Node,
     State,
@@ -56,6 +57,13 @@ def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Seque
     if spec is None:
         return () if state is None else (_reset(state),)
     _check(spec, state, context)
+    if state is not None and compare.adopting(state.mark):
+        notes = {
+            host: (_note(spec, host, done=node.initialised),)
+            for host, node in state.on.items()
+            if host in spec.hosts
+        }
+        return adopted(spec, state, context, record_path(NAME), notes)
     installed = (node.package for host, node in (state.on.items() if state else ()) if host in spec.hosts)
     return while_away(
         context, installed, lambda context: _while_cni_away(spec, state, context), Prepare, WriteRecord
@@ -233,16 +241,16 @@ def _belongs(node: Node, state: State | None, first: Node) -> bool:
     return node.joined and bool(first.authority) and node.authority == first.authority and known
 
 
-def _note(spec: Spec, host: str) -> str:
+def _note(spec: Spec, host: str, *, done: bool = True) -> str:
     """The lines of its record besides the mark."""
-    role = "control_plane\ninit=done" if host == spec.control_plane else "worker"
+    role = "control_plane" + "\ninit=done" * done if host == spec.control_plane else "worker"
     files = ",".join(f"{CACHE}/{sent_name(each.text)}" for each in spec.packages)
     return f"role={role}\nform={spec.form}\nfiles={files}"
 
 
 def _prepare(spec: Spec, host: str, node: Node, package: str, mark: Mark) -> dict[str, Any]:
     fstab = without_swap(node.fstab) if spec.swap == "off" else node.fstab
-    note = _note(spec, host).replace("\ninit=done", "")
+    note = _note(spec, host, done=False)
     return {
         "mark_open": f"{mark.pending.encode()}\n{note}",
         "marked": node.mark is not None,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from bfinfra.backends.kubernetes import kubeconfig
 from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.kinds.linux import Answers, Commands
-from bfinfra.kinds.machine.base import LinuxSoftware, Reading
+from bfinfra.kinds.machine.base import Adopt, LinuxSoftware, Reading
 from bfinfra.kinds.machine.kubeadm_cluster import decide
 from bfinfra.kinds.machine.kubeadm_cluster.spec import Spec
 from bfinfra.kinds.machine.kubeadm_cluster.state import (
@@ -73,7 +73,7 @@ class KubeadmCluster(LinuxSoftware[Spec, State, Node]):
 
     document = Document.PVRDMA
     deadline = 1800
-    step_types = (Prepare, Init, Network, Join, Forget, Leave, WriteRecord, Reset)
+    step_types = (Prepare, Init, Network, Join, Forget, Leave, WriteRecord, Adopt, Reset)
     name, role = NAME, "kubeadm"
 
     def __init__(self, hosts: LinuxHosts, clusters: Clusters, site: Site) -> None:
@@ -179,6 +179,8 @@ class KubeadmCluster(LinuxSoftware[Spec, State, Node]):
                 self._play(step, each, TASKS[Prepare])
             case Init() | WriteRecord() | Reset():
                 self._play(step, step.todo, TASKS[type(step)])
+            case Adopt():
+                self._play(step, step.records, "begin")
             case _:
                 raise AssertionError(step)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bfinfra.kinds.machine.base import OnMachines, others, set_up_changes, while_away
+from bfinfra.kinds.machine.base import OnMachines, adopted, others, set_up_changes, while_away
 from bfinfra.kinds.machine.loaded_image.runtime import Runtime
 from bfinfra.kinds.machine.loaded_image.spec import BUILDERS, Spec
-from bfinfra.kinds.machine.loaded_image.state import Found, Loaded, LoadedImageFacts, State
+from bfinfra.kinds.machine.loaded_image.state import Found, Loaded, LoadedImageFacts, State, record
+from bfinfra.model import compare
 from bfinfra.model.awaited import Awaited
 from bfinfra.model.compare import Unknown
 from bfinfra.model.context import PlanContext, ResolvedRef
@@ -58,6 +59,9 @@ def steps(name: str, spec: Spec | None, state: State | None, context: PlanContex
     """The steps: load where the image is missing or another, remove where it is no longer wanted."""
     if spec is None:
         return () if state is None else (_remove(name, state, tuple(state.on)),)
+    if state is not None and compare.adopting(state.mark):
+        notes = {host: _as_it_is(found) for host, found in state.on.items() if host in spec.hosts}
+        return adopted(spec, state, context, record(name), notes)
     installed = [each.content for host, each in state.on.items() if host in spec.hosts] if state else []
     return while_away(context, installed, lambda context: tuple(_steps(name, spec, state, context)), Load)
 
@@ -164,6 +168,12 @@ def _check(
                 why=why,
                 next="start it there, or name the machine's own in runtime",
             )
+
+
+def _as_it_is(found: Loaded) -> tuple[str, ...]:
+    """The lines of the record of an image that somebody else loaded: its content is what is listed."""
+    noted = found.noted
+    return (f"runtime={noted.runtime}", f"image={noted.image}", f"content={found.now}", f"listed={found.now}")
 
 
 def _short(content: str | Unknown) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bfinfra.backends.images import Images, contents, full_name
 from bfinfra.kinds.linux import Answers, Commands
-from bfinfra.kinds.machine.base import LinuxSoftware, Reading, across, record_texts
+from bfinfra.kinds.machine.base import Adopt, LinuxSoftware, Reading, across, record_texts
 from bfinfra.kinds.machine.loaded_image import decide
 from bfinfra.kinds.machine.loaded_image.decide import Load, Remove, image_of
 from bfinfra.kinds.machine.loaded_image.runtime import commands
@@ -42,7 +42,7 @@ class LoadedImage(LinuxSoftware[Spec, State, Found]):
     """A container image loaded onto Linux machines, without a registry."""
 
     document = Document.ON_KUBERNETES
-    step_types = (Load, Remove)
+    step_types = (Load, Adopt, Remove)
     name = role = "loaded_image"
 
     def __init__(self, hosts: LinuxHosts, images: Images, site: Site) -> None:
@@ -141,6 +141,8 @@ class LoadedImage(LinuxSoftware[Spec, State, Found]):
                         "remove": do.remove if runtime else (),
                     }
                 self._play(step, each, "remove")
+            case Adopt():
+                self._play(step, step.records, "begin")
             case _:
                 raise AssertionError(step)
 

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from bfinfra.kinds.machine.base import OnMachines, others, set_up_changes, while_away, whole_text
+from bfinfra.kinds.machine.base import (
+    OnMachines,
+    adopted,
+    others,
+    record_path,
+    set_up_changes,
+    while_away,
+    whole_text,
+)
 from bfinfra.kinds.machine.nvidia_container_toolkit.runtime import (
     FILES,
     UNITS,
@@ -16,8 +24,9 @@ from bfinfra.kinds.machine.nvidia_container_toolkit.runtime import (
     wanted,
 )
 from bfinfra.kinds.machine.nvidia_container_toolkit.spec import FOLDERS, Spec
-from bfinfra.kinds.machine.nvidia_container_toolkit.state import Installed, State, ToolkitFacts, note
+from bfinfra.kinds.machine.nvidia_container_toolkit.state import NAME, Installed, State, ToolkitFacts, note
 from bfinfra.kinds.sent_files import CACHE, sent_name
+from bfinfra.model import compare
 from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
@@ -66,6 +75,9 @@ def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Seque
     """The steps: install where something differs, remove where it is no longer wanted."""
     if spec is None:
         return () if state is None else (_remove(state, tuple(state.on)),)
+    if state is not None and compare.adopting(state.mark):
+        notes = {host: _as_it_is(spec, found) for host, found in state.on.items() if host in spec.hosts}
+        return adopted(spec, state, context, record_path(NAME), notes)
     installed = [found.package for host, found in state.on.items() if host in spec.hosts] if state else []
     return while_away(context, installed, lambda context: _steps(spec, state, context), SetUp)
 
@@ -172,6 +184,20 @@ def _configured(
         )
     configs.append(_config(spec.runtime, found, merged(spec.runtime, text, values), runs=True))
     return {"configs": configs, "note": f"runtime={spec.runtime}\nbefore={note(before.encode())}"}
+
+
+def _as_it_is(spec: Spec, found: Installed) -> tuple[str, ...]:
+    """The lines of the record of a toolkit that somebody else set up: its removal leaves the runtime's values
+    as they are now.
+    """
+    values = wanted(spec, found.configs.get(spec.runtime))
+    there = existing(spec.runtime, found.configs.get(spec.runtime), values)
+    return *note_of(spec.form, _common(spec, "")["files"]), _configured(spec, found, there, values)["note"]
+
+
+def note_of(form: str, files: Iterable[str]) -> tuple[str, str]:
+    """The first lines of a record besides the mark: what the packages are."""
+    return f"form={form}", f"files={','.join(files)}"
 
 
 def _config(runtime: str, found: Installed, text: str, *, runs: bool = False) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bfinfra.kinds.linux import Answers, Commands
-from bfinfra.kinds.machine.base import LinuxSoftware, record_texts
+from bfinfra.kinds.machine.base import Adopt, LinuxSoftware, record_texts
 from bfinfra.kinds.machine.nvidia_container_toolkit import decide
 from bfinfra.kinds.machine.nvidia_container_toolkit.decide import Remove, RemoveRestart, Restart, SetUp
 from bfinfra.kinds.machine.nvidia_container_toolkit.spec import Spec
@@ -28,7 +28,7 @@ class NvidiaContainerToolkit(LinuxSoftware[Spec, State, Installed]):
     """NVIDIA's container toolkit on Linux machines: GPUs in containers."""
 
     document = Document.PVRDMA
-    step_types = (SetUp, Restart, Remove, RemoveRestart)
+    step_types = (SetUp, Restart, Adopt, Remove, RemoveRestart)
     name = role = NAME
 
     def commands(self, host: str, specs: Sequence[Spec]) -> Commands:
@@ -77,7 +77,7 @@ class NvidiaContainerToolkit(LinuxSoftware[Spec, State, Installed]):
         match step:
             case SetUp():
                 common = {**step.common, **_sent(step.common)}
-                noted = (f"form={step.common['form']}", f"files={','.join(step.common['files'])}")
+                noted = decide.note_of(step.common["form"], step.common["files"])
                 self._play(
                     step,
                     {
@@ -87,6 +87,8 @@ class NvidiaContainerToolkit(LinuxSoftware[Spec, State, Installed]):
                 )
             case Remove():
                 self._play(step, step.todo, "remove")
+            case Adopt():
+                self._play(step, step.records, "begin")
             case _:
                 raise AssertionError(step)
 
