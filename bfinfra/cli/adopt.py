@@ -24,10 +24,8 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Returns 0; 1 on errors; 3 if something is not ready yet."""
-    from bfinfra.cli.ask import must_be_able
     from bfinfra.cli.execute import execute
 
-    must_be_able(args)
     if args.address == "all":
         return execute(args, adopt_all=True)
     return execute(args, adopt=frozenset({context.address(args.address)}))

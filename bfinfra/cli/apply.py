@@ -26,11 +26,9 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 def run(args: argparse.Namespace) -> int:
     """Returns 0; 1 on errors; 3 if something is not ready yet."""
     from bfinfra.app import saved
-    from bfinfra.cli.ask import must_be_able
     from bfinfra.cli.execute import execute
     from bfinfra.model.errors import BfinfraError, Problem
 
-    must_be_able(args)
     if any(saved.is_plan(Path(path)) for path in args.sites):
         return _apply_plan(args)
     if args.site and all(Path(path).exists() for path in args.sites):

@@ -28,6 +28,7 @@ def execute(args: argparse.Namespace, **how: Any) -> int:
     context.can_write(args, args.html)
     allow, screen, stop = ask.allowed(args), Screen.of(args), args.stop
     site, run_context = context.load(args)
+    ask.must_be_able(args)  # after what is wrong in the site's files, and before a server is asked
     with contextlib.ExitStack() as stack:
         display = Display(stack)
 
