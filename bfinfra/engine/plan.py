@@ -171,7 +171,7 @@ def decide(
         state = _adopted(key, state, desired)
     if kind.managed and state is not None:
         _check_owner(key, spec, state, desired)
-    if desired.marking and not (state and adopting(state.mark)):
+    if desired.marking and not (state and adopting(state.mark) and not state.going):
         return ()
     context = (everything or known(desired, observed)).context(key, spec)
     with provider_errors(str(key)):

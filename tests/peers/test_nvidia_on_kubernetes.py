@@ -107,11 +107,13 @@ def test_what_kubectl_create_made_is_adopted(site: SiteFile, peers: Peers, text:
     manifest["metadata"]["namespace"] = site.given["site"]
     peers.kubectl("create", "namespace", site.given["site"])
     peers.kubectl("create", "-f", "-", given=json.dumps(manifest))
-    before = existing(peers, site)["metadata"]["uid"]
+    before = existing(peers, site)
     offer(peers, "1")
     all_are(site.apply(adopt=frozenset({Key.parse(KEY), Key("namespace", "gpus")})), "done", "kept")
+    assert fields(existing(peers, site)) == fields(before)
+    all_are(site.apply(), "done", "kept")
     after = existing(peers, site)
-    assert after["metadata"]["uid"] == before
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
     assert fields(after)["version"] == "v0.20.0"
     assert [each["name"] for each in after["spec"]["template"]["spec"]["volumes"]] == [
         "kubelet-device-plugins-dir"

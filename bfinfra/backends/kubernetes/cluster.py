@@ -160,10 +160,13 @@ class ClusterClient(Discovery):
 
     def apply(self, manifest: Mapping[str, Any], *, force: bool = False) -> Object:
         """Server-side apply: bfinfra's fields become exactly these. Raises Conflict if another writer owns
-        one, unless `force`.
+        one, unless `force`. A manifest with `metadata.uid`, see `mark_only`, is a merge patch of that object:
+        an apply would take away what bfinfra applied to it earlier. Raises Conflict for another object.
         """
         cls, scope = self._of(manifest)
         name = manifest["metadata"]["name"]
+        if "uid" in manifest["metadata"]:
+            return self._patch(cls, name, scope, "merge", dict(manifest))
         live = self.get(manifest["apiVersion"], manifest["kind"], name, scope.get("namespace", ""))
         if live and (fields := handed_over(live)):
             self._owned_as(cls, name, scope, live, fields)

@@ -14,9 +14,10 @@ SITE = "bfinfra.io/site"
 MARK = "bfinfra.io/mark"
 
 Manifest = Mapping[str, Any]
+Marked = dict[str, Any]
 
 
-def marked(manifest: Manifest, mark: Mark) -> dict[str, Any]:
+def marked(manifest: Manifest, mark: Mark) -> Marked:
     """A copy of the manifest with the mark."""
     metadata = dict(manifest.get("metadata") or {})
     metadata["labels"] = {**(metadata.get("labels") or {}), SITE: mark.site}
@@ -25,6 +26,17 @@ def marked(manifest: Manifest, mark: Mark) -> dict[str, Any]:
         MARK: mark.on(_place(metadata)).encode(),
     }
     return {**manifest, "metadata": metadata}
+
+
+def mark_only(manifest: Manifest, mark: Mark, uid: str) -> Marked:
+    """What `apply` marks an existing object with, and changes nothing else of it. `manifest`: the object, or
+    as it shall be; `uid`: that of the object that was read, as no other one may get the mark.
+    """
+    place = {
+        name: manifest["metadata"][name] for name in ("name", "namespace") if name in manifest["metadata"]
+    }
+    thing = {name: manifest[name] for name in ("apiVersion", "kind")}
+    return marked({**thing, "metadata": {**place, "uid": uid}}, mark)
 
 
 def mark_of(obj: Manifest) -> Mark | None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints
 
 from bfinfra.backends.kubernetes.contents import LISTED, LISTED_ON_SUPERVISORS
-from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked
+from bfinfra.backends.kubernetes.marks import SITE, mark_of, mark_only, marked
 from bfinfra.kinds.audit import of_field
 from bfinfra.kinds.capabilities import namespace
 from bfinfra.kinds.cluster.base import spaces
@@ -98,6 +98,7 @@ class State(resource.State):
     namespace: str
     labels: Mapping[str, str] = field(default_factory=dict)
     home: Endpoint
+    uid: str = ""
     held: str = ""
     """What holds it while it is being deleted, in the cluster's words."""
 
@@ -189,13 +190,16 @@ class Namespace(KubernetesObjects[Spec, State, list[dict[str, Any]]]):
         if state is None or state.going:
             return (_create(name, spec, context),)
         found = compare.changes(spec, state.mark, _drift(spec, state))
+        manifest = _manifest(name, spec, context)
+        if compare.adopting(state.mark):
+            manifest = mark_only(manifest, context.mark.committed(spec.applied()), state.uid)
         return (
             (
                 Update(
                     cluster=spec.cluster,
                     namespace=state.namespace,
                     home=state.home,
-                    manifest=_manifest(name, spec, context),
+                    manifest=manifest,
                     changes=found,
                 ),
             )
@@ -336,7 +340,9 @@ def _manifest(name: str, spec: Spec, context: PlanContext) -> dict[str, Any]:
 
 
 def _drift(spec: Spec, state: State) -> tuple[Change, ...]:
-    """The differences in labels that the site sets or has set."""
+    """The differences in labels that the site sets or has set; none during an adoption."""
+    if compare.adopting(state.mark):
+        return ()
     applied = (state.mark.applied if state.mark else None) or {}
     own = {*spec.labels, *(applied.get("labels") or {})}
     modes = {
@@ -364,6 +370,7 @@ def _state(obj: Mapping[str, Any], cluster: Cluster) -> State:
         namespace=metadata["name"],
         labels=labels,
         home=cluster.endpoint,
+        uid=str(metadata.get("uid", "")),
         going=(going := bool(metadata.get("deletionTimestamp"))),
         held=spaces.held(obj) if going else "",
     )

@@ -369,7 +369,9 @@ def test_what_kubectl_made_of_upstreams_manifest_is_adopted_whole(site, cluster,
     key = Key("nvidia_device_plugin", "gpus")
     site.resources = {"nvidia_device_plugin": {"gpus": {"cluster": "k"}}}
     assert len(site.plan().problems) == 1
-    site.apply(adopt=frozenset({key}), deadline=0)  # nodes without GPUs never offer any
+    site.applied(adopt=frozenset({key}))
+    assert fields(cluster.get("apps/v1", "DaemonSet", NAME, "kube-system")) == fields(before)
+    site.apply(deadline=0)  # nodes without GPUs never offer any
     after = cluster.get("apps/v1", "DaemonSet", NAME, "kube-system")
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
     assert mark_of(after).site == site.name

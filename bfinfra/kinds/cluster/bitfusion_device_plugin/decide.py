@@ -46,7 +46,7 @@ from bfinfra.kinds.cluster.bitfusion_device_plugin.takeover import (
     must_wait,
     trusting_both,
 )
-from bfinfra.kinds.cluster.bitfusion_device_plugin.writes import changes_of, step_for, writes
+from bfinfra.kinds.cluster.bitfusion_device_plugin.writes import changes_of, marking, step_for, writes
 from bfinfra.kinds.cluster_locator import real_name
 from bfinfra.model import compare
 from bfinfra.model.compare import Change, differences
@@ -70,7 +70,10 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
     namespace_facts: NamespaceFacts = context.facts[name]
     check(spec, context, namespace_facts)
     if state is not None and state.cluster == spec.cluster:
-        check_existing(state, values_of(spec, context, state.trust))
+        values = values_of(spec, context, state.trust)
+        check_existing(state, values)
+        if compare.adopting(state.mark):
+            return tuple(_adopted(record_place(values.namespace, name), spec, state, context))
     if state is not None and state.cluster != spec.cluster:
         moved = differences({"cluster": state.cluster}, {"cluster": spec.cluster})
         return (
@@ -78,6 +81,22 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
             *_here(name, spec, None, context, namespace_facts),
         )
     return tuple(_here(name, spec, state, context, namespace_facts))
+
+
+def _adopted(record: Place, spec: Spec, state: State, context: PlanContext) -> Iterator[Step]:
+    """The steps that mark the objects that are there, and nothing else. The record names what it named, and
+    them.
+    """
+    noted = state.records.get(record)
+    places = tuple(dict.fromkeys((*(noted.places if noted else ()), *state.things)))
+    changes, mark = compare.changes(spec, state.mark), context.mark
+    if noted is None or noted.going:
+        yield WriteRecord(
+            record=record, places=places, existing=False, home=state.home, mark=mark, changes=changes
+        )
+    yield from marking(state, mark, changes)
+    committed = mark.committed(spec.applied())
+    yield Commit(record=record, places=places, home=state.home, mark=committed, changes=changes)
 
 
 def values_of(spec: Spec, context: PlanContext, trust: Trust) -> Values:

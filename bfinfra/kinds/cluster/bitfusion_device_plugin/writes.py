@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bfinfra.backends.kubernetes.marks import marked
+from bfinfra.backends.kubernetes.marks import mark_only, marked, site_of
 from bfinfra.kinds.cluster.base.rendered.objects import RENDERED
 from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import ASKING, RUNNING, Rendered
-from bfinfra.kinds.cluster.bitfusion_device_plugin.state import Place, State, place_of
+from bfinfra.kinds.cluster.bitfusion_device_plugin.state import Place, State, Thing, place_of
 from bfinfra.kinds.cluster.bitfusion_device_plugin.steps import Ask, Replace, RollOut, Write
 from bfinfra.kinds.cluster.bitfusion_device_plugin.takeover import unchangeable
 from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.context import PlanContext
 from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.mark import Mark
 from bfinfra.model.step import Step
 
 OBJECT = ("apiVersion", "kind", "metadata", "status")
@@ -87,6 +88,33 @@ def step_for(
             existing=existing,
             changes=tuple(c for _, found in wrong for c in found),
         )
+
+
+def marking(state: State, mark: Mark, changes: tuple[Change, ...]) -> Iterator[Write]:
+    """The steps that put the mark on the objects that are there. Raises Refusal for one of another
+    resource.
+    """
+    for place, thing in state.things.items():
+        mark.refuse_others(thing.mark, f"the cluster has {place} already")
+    for step, kinds in ((RollOut, RUNNING), (Ask, ASKING), (Write, ())):
+        found = {
+            place: thing
+            for place, thing in state.things.items()
+            if not _has(thing, mark)
+            and (place.kind in kinds if kinds else place.kind not in (*RUNNING, *ASKING))
+        }
+        if found:
+            yield step(
+                what=", ".join(map(str, found)),
+                home=state.home,
+                manifests=tuple(mark_only(thing.live, mark, thing.uid) for thing in found.values()),
+                existing=tuple(found),
+                changes=changes,
+            )
+
+
+def _has(thing: Thing, mark: Mark) -> bool:
+    return thing.mark is not None and site_of(thing.live) == mark.site
 
 
 def _committed(rendered: Rendered, context: PlanContext) -> dict[str, Any]:

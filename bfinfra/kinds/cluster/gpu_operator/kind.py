@@ -37,6 +37,7 @@ from bfinfra.kinds.cluster.gpu_operator.steps import (
 from bfinfra.kinds.cluster.gpu_operator.survey import surveyed
 from bfinfra.kinds.cluster.manifests.source import FromFilesOrChart, documents_of
 from bfinfra.kinds.cluster_locator import Cluster
+from bfinfra.model import compare
 from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
@@ -101,6 +102,8 @@ class GpuOperator(FromFilesOrChart[Spec]):
         """The steps of its objects, then those at its nodes, one after the other."""
         found = super().steps(name, spec, state, context)
         if not isinstance(state, GpuState):
+            return found
+        if compare.adopting(state.mark):
             return found
         if spec is None:
             return tuple(decide.removal(found, state))
@@ -171,7 +174,8 @@ class GpuOperator(FromFilesOrChart[Spec]):
         earlier one.
         """
         found = super()._manifest(step, each)
-        if is_license(each) and isinstance(step, Update) and isinstance(step.home, Endpoint):
+        of_update = isinstance(step, Update) and not step.uids
+        if is_license(each) and of_update and isinstance(step.home, Endpoint):
             client = self._clusters.at(step.home)
             live = client.get("v1", "Secret", each.name, each.namespace) or {}
             at = notes(live).get(WRITTEN)

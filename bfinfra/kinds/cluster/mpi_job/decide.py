@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-from bfinfra.backends.kubernetes.marks import marked
+from bfinfra.backends.kubernetes.marks import mark_only, marked
 from bfinfra.kinds.cluster.base.field_diffs import field_diffs
 from bfinfra.kinds.cluster.base.pods import pull_secret
 from bfinfra.kinds.cluster.base.rendered.objects import RENDERED
@@ -18,7 +18,6 @@ from bfinfra.model.compare import Change, Unknown, differences
 from bfinfra.model.context import PlanContext
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
-from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 from bfinfra.model.rights import Right, Use, may
@@ -41,6 +40,7 @@ class State(resource.State):
     home: Endpoint
     version: str
     digest: str
+    uid: str = ""
     spec: Mapping[str, Any]
     phase: str
     why: str = ""
@@ -74,9 +74,7 @@ class WriteRecord(_Job):
     rights = (may("patch", NAME, "namespace"),)
 
     home: Endpoint
-    version: str
-    mark: Mark
-    digest: str
+    manifest: Mapping[str, object]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +127,8 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
         pull_secret(context.needs.get("registry_credential"), spec.cluster, namespace, spec.namespace),
     )
     mark, wanted = context.mark.committed(spec.applied()), digest(made)
-    drift = _drift(state, made, wanted)
+    adopting = compare.adopting(state.mark if state else None)
+    drift = () if adopting else _drift(state, made, wanted)
     found = compare.changes(spec, state.mark if state else None, drift)
     home = state.home if state and state.cluster == spec.cluster else context.needs["cluster"].get("endpoint")
     body = {**made, "metadata": {**made["metadata"], "annotations": {RENDERED: wanted}}}
@@ -147,18 +146,14 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
         {"cluster": state.cluster, "namespace": state.namespace},
         {"cluster": spec.cluster, "namespace": namespace},
     )
-    if moved or drift or state.digest not in ("", wanted):
+    if not adopting and (moved or drift or state.digest not in ("", wanted)):
         step = Clear if state.phase in ENDED else Replace if state.ran else Withdraw
         return (_gone(step, name, state, (*moved, *found)), create)
+    record = mark_only(made, mark, state.uid)
+    if not adopting:  # which manifest it was made of isn't known of a job to adopt
+        record["metadata"]["annotations"][RENDERED] = wanted
     note = WriteRecord(
-        what=name,
-        namespace=namespace,
-        cluster=spec.cluster,
-        home=state.home,
-        version=version,
-        mark=mark,
-        digest=wanted,
-        changes=found,
+        what=name, namespace=namespace, cluster=spec.cluster, home=state.home, manifest=record, changes=found
     )
     return (note,) if found or state.mark != mark else ()
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.kubernetes.errors import NotServed
-from bfinfra.backends.kubernetes.marks import mark_of, marked, notes
+from bfinfra.backends.kubernetes.marks import mark_of, notes
 from bfinfra.backends.vcenter.vm_classes import VmClasses
 from bfinfra.backends.words import safe
 from bfinfra.kinds import class_gpus
@@ -153,18 +153,7 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
             case Create(home=Endpoint() as home, manifest=manifest):
                 self._clusters.at(home).create(manifest)
             case WriteRecord(home=home):
-                metadata = marked({"metadata": {"name": step.what, "namespace": step.namespace}}, step.mark)[
-                    "metadata"
-                ]
-                body = {
-                    "metadata": {
-                        "labels": metadata["labels"],
-                        "annotations": {**metadata["annotations"], RENDERED: step.digest},
-                    }
-                }
-                self._clusters.at(home).patch(
-                    f"{GROUP}/{step.version}", KIND, step.what, body, step.namespace
-                )
+                self._clusters.at(home).apply(step.manifest)
             case Delete(home=home):
                 self._clusters.at(home).delete(f"{GROUP}/{step.version}", KIND, step.what, step.namespace)
             case _:
@@ -298,6 +287,7 @@ def _state(obj: Object, cluster: Cluster) -> State:
         registry_credential=applied.get("registry_credential"),
         version=obj["apiVersion"].rpartition("/")[2],
         digest=notes(obj).get(RENDERED, ""),
+        uid=str(metadata.get("uid", "")),
         spec=obj.get("spec") or {},
         phase=phase,
         why=safe(why, 300),

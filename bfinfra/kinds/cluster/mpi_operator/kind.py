@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Annotated, Any, ClassVar
 
 from bfinfra.backends.kubernetes.errors import NotServed
-from bfinfra.backends.kubernetes.marks import mark_of, marked, ours
+from bfinfra.backends.kubernetes.marks import mark_of, mark_only, marked, ours
 from bfinfra.kinds.cluster.base.field_diffs import field_diffs
 from bfinfra.kinds.cluster.base.kubernetes_objects import ObjectsByName
 from bfinfra.kinds.cluster.mpi_operator import definition
@@ -278,10 +278,16 @@ def _steps(spec: Spec, state: State | None, namespace: str, context: PlanContext
     mark = context.mark.committed(spec.applied())
     home = state.home if state else context.needs["cluster"].get("endpoint")
     changed = compare.changes(spec, state.mark if state else None)
+    adopting = compare.adopting(state.mark if state else None)
     for manifest in manifests(spec, namespace):
         what = f"{manifest['kind']}/{manifest['metadata']['name']}"
         thing = state.things.get(what) if state else None
-        if thing is None or thing.going:
+        if adopting:
+            context.mark.refuse_others(thing.mark if thing else None, f"the cluster has {what} already")
+            if thing is not None and thing.mark != mark:
+                marking = mark_only(manifest, mark, str(thing.manifest["metadata"].get("uid", "")))
+                yield Update(what=what, cluster=spec.cluster, home=home, manifest=marking, changes=changed)
+        elif thing is None or thing.going:
             lacks = (Change(what, None, "as in the file"),) if state else ()
             yield Create(
                 what=what,

@@ -7,7 +7,7 @@ from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
+from bfinfra.backends.kubernetes.marks import mark_of, mark_only, marked, selector
 from bfinfra.kinds.audit import of_field
 from bfinfra.kinds.cluster.base.kubernetes_objects import Existing, KubernetesObjects
 from bfinfra.kinds.cluster.base.objects import place_of
@@ -143,12 +143,19 @@ class NvidiaDevicePlugin(KubernetesObjects[Spec, State, list[Manifest]]):
             "labels": state.live["spec"].get("selector", {}).get("matchLabels"),
         }
         then = {"cluster": spec.cluster, "namespace": wanted["metadata"]["namespace"], "labels": LABELS}
-        if now != then:
+        adopting = compare.adopting(state.mark)
+        if now != then and not adopting:
             return (_go(Clear, state, differences(now, then)), _create(spec, wanted, context))
-        changes = compare.changes(spec, state.mark, differences(fields(state.live), fields(wanted)))
+        drift = () if adopting else differences(fields(state.live), fields(wanted))
+        changes = compare.changes(spec, state.mark, drift)
         if not changes:
             return ()
-        patch = replacing(marked(wanted, context.mark.committed(spec.applied())), state.live)
+        mark = context.mark.committed(spec.applied())
+        patch = (
+            mark_only(wanted, mark, str(state.live["metadata"]["uid"]))
+            if adopting
+            else replacing(marked(wanted, mark), state.live)
+        )
         return (
             Update(
                 cluster=state.cluster,

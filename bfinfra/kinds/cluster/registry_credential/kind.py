@@ -75,7 +75,7 @@ class RegistryCredential(ReplicatedSecret[Spec, State]):
         found = decide.steps(
             name, spec, state, context, what=f"credential {name}", source=source, later=later
         )
-        if closed and any(isinstance(step, Write) for step in found):
+        if closed and any(isinstance(step, Write) and not step.uids for step in found):
             field, problem = closed
             raise held(problem, field, found)
         return found

@@ -148,7 +148,7 @@ class TokenSecret(ReplicatedSecret[Spec, State]):
 
     def run(self, step: Step, report: kind.Report) -> None:
         """Runs one step. A replacement notes the digest of the earlier content."""
-        if isinstance(step, Write) and isinstance(step.home, Endpoint) and step.existing:
+        if isinstance(step, Write) and isinstance(step.home, Endpoint) and step.existing and not step.uids:
             cluster = self._clusters.at(step.home)
             at = cluster.now()
             existing = {name: cluster.get("v1", "Secret", name, step.namespace) for name in step.existing}

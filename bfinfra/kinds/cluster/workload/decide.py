@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from bfinfra.backends.kubernetes.marks import mark_only
+from bfinfra.kinds.cluster.base.rendered.objects import RENDERED
 from bfinfra.kinds.cluster.token_secret.spec import FORMS
 from bfinfra.kinds.cluster.workload.compare import differing
 from bfinfra.kinds.cluster.workload.plugin import Installed, installed
@@ -222,14 +224,18 @@ def _here(name: str, spec: Spec, state: State | None, context: PlanContext, name
         yield Begin(record=record_name(name), mark=context.mark, changes=changes, **at)
     for rendered in objects:
         yield from _object(rendered, state, spec, context, at)
-    for what, thing in (state.objects if state else {}).items():
+    adopting = compare.adopting(state.mark if state else None)
+    there = state.objects if state else {}
+    for what, thing in () if adopting else there.items():
         if not thing.going and what not in {r.name for r in objects}:
             yield Delete(
                 what=what, api_version=thing.api_version, changes=(Change(what, "there", None),), **at
             )
     ran = record.runs if record else {}
     runs = {
-        r.name: ran[r.name] if _kept(r, state) else r.digest for r in objects if not r.name.startswith(CLAIM)
+        r.name: ran[r.name] if _kept(r, state) else r.digest
+        for r in objects
+        if not r.name.startswith(CLAIM) and not (adopting and r.name not in there)
     }
     mark = context.mark.committed(spec.applied())
     if record is None or record.mark is None or record.mark.applied != mark.applied or record.runs != runs:
@@ -242,13 +248,19 @@ def _object(
     thing = state.objects.get(rendered.name) if state else None
     changes = _changes(rendered, thing)
     create = Create(what=rendered.name, manifest=rendered.marked_with(context.mark), changes=changes, **at)
-    if thing is None:
+    if state is not None and compare.adopting(state.mark):
+        context.mark.refuse_others(thing.mark if thing else None, f"there is a {rendered.name} already")
+        if thing is not None and thing.mark is None:
+            manifest, changes = _label_only(rendered, thing, context.mark), compare.changes(spec, state.mark)
+            yield Alter(what=rendered.name, manifest=manifest, changes=changes, **at)
+    elif thing is None:
         if not _ran(rendered, state.record if state else None, spec):
             yield create
     elif thing.digest == rendered.digest or _kept(rendered, state):
         return
-    elif not thing.digest and not thing.going:  # adopted: it stays as it is, and gets the mark
-        yield Alter(what=rendered.name, manifest=_label_only(rendered, context.mark), changes=changes, **at)
+    elif not thing.digest and not thing.going:  # it stays as it is, and gets the mark
+        manifest = _label_only(rendered, thing, context.mark)
+        yield Alter(what=rendered.name, manifest=manifest, changes=changes, **at)
     elif thing.kind == CLAIM:
         yield Alter(what=rendered.name, manifest=_claim(rendered, thing, context.mark), changes=changes, **at)
     else:
@@ -297,17 +309,14 @@ def _claim(rendered: Rendered, thing: Thing, mark: Mark) -> dict[str, Any]:
             next="undo that change, or use a claim of another name",
         )
     resources = {"resources": {"requests": {"storage": wanted}}}
-    return {**_label_only(rendered, mark), "spec": resources}
+    return {**_label_only(rendered, thing, mark), "spec": resources}
 
 
-def _label_only(rendered: Rendered, mark: Mark) -> dict[str, Any]:
-    metadata = rendered.marked_with(mark)["metadata"]
-    kept = {name: metadata[name] for name in ("name", "namespace", "labels", "annotations")}
-    return {
-        "apiVersion": rendered.manifest["apiVersion"],
-        "kind": rendered.manifest["kind"],
-        "metadata": kept,
-    }
+def _label_only(rendered: Rendered, thing: Thing, mark: Mark) -> dict[str, Any]:
+    """The mark, and that it counts as made of this manifest: what runs or ran is not made anew."""
+    found = mark_only(rendered.manifest, mark, str(thing.content["metadata"].get("uid", "")))
+    found["metadata"]["annotations"][RENDERED] = rendered.digest
+    return found
 
 
 def _removal(name: str, state: State, step: type[Delete], changes: tuple[Change, ...] = ()) -> Iterator[Step]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, notes
+from bfinfra.backends.kubernetes.marks import mark_of, marked, notes
 from bfinfra.backends.words import safe
 from bfinfra.kinds.cluster.base.kubernetes_objects import Existing, KubernetesObjects
 from bfinfra.kinds.cluster.workload import claims, manifests
@@ -172,9 +172,9 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
             case Create(home=Endpoint() as home, manifest=manifest):
                 self._create(self._clusters.at(home), manifest)
             case Alter(home=home, manifest=manifest):
-                self._patch(home, manifest)
+                self._clusters.at(home).apply(manifest)
             case Commit(home=Endpoint() as home):
-                self._patch(home, marked(step.manifest(), step.mark))
+                _commit(self._clusters.at(home), step)
             case Delete(home=home, what=what):
                 thing, _, name = what.partition("/")
                 self._clusters.at(home).delete(step.api_version, thing, name, step.namespace)
@@ -195,16 +195,6 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
                 {"metadata": {"annotations": lost}},
                 metadata["namespace"],
             )
-
-    def _patch(self, home: Endpoint, manifest: Mapping[str, Any]) -> None:
-        """Applies a merge patch, as server-side apply would send immutable fields again."""
-        metadata = manifest["metadata"]
-        own = {key: value for key, value in metadata["annotations"].items() if key.startswith("bfinfra.io/")}
-        body = {"metadata": {"labels": {SITE: metadata["labels"][SITE]}, "annotations": own}}
-        body |= {part: manifest[part] for part in ("spec", "data") if part in manifest}
-        self._clusters.at(home).patch(
-            manifest["apiVersion"], manifest["kind"], metadata["name"], body, metadata["namespace"]
-        )
 
     def _read(
         self,
@@ -289,6 +279,12 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
             return self._clusters.at(state.home).log(thing.pods[-1], namespace=state.namespace)
         except RemoteError:
             return ""
+
+
+def _commit(cluster: ClusterClient, step: Commit) -> None:
+    made = marked(step.manifest(), step.mark)
+    kept = {part: made["metadata"][part] for part in ("labels", "annotations")}
+    cluster.patch("v1", "ConfigMap", step.record, {"metadata": kept, "data": made["data"]}, step.namespace)
 
 
 def _committed(obj: Object) -> bool:

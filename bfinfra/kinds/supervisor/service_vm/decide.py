@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from bfinfra.backends.kubernetes.marks import marked
+from bfinfra.backends.kubernetes.marks import mark_only, marked
 from bfinfra.kinds.supervisor.service_vm import manifest as form
 from bfinfra.kinds.supervisor.service_vm import refusals
 from bfinfra.kinds.supervisor.service_vm.catalog import ServiceVmFacts
@@ -110,13 +110,16 @@ def _removal(name: str, state: State) -> Iterator[Step]:
 
 
 def _update(name: str, spec: Spec, state: State, context: PlanContext) -> Iterator[Step]:
-    drift = drifted(name, spec, state)
+    drift = () if compare.adopting(state.mark) else drifted(name, spec, state)
     changes = compare.changes(spec, state.mark, drift)
     if not changes:
         return
     make = _Making(name, spec, state, context)
     refusals.check_parts(name, spec, state)
     refusals.check_adopted(spec, state, context)
+    if compare.adopting(state.mark):
+        yield from make.adopted(changes)
+        return
     if other := _fixed(spec, state, changes, make.facts):
         stay = ", ".join(sorted(disk for disk, each in spec.disks.items() if each.keep))
         yield Replace(
@@ -202,6 +205,24 @@ class _Making:
             yield MakeDisk(**self.place, disk=disk, manifest=self._later())
         if self.spec.expose:
             yield Expose(**self.place, ports=self._ports(), manifest=self._later())
+
+    def adopted(self, changes: Sequence[Change]) -> Iterator[Step]:
+        """Yield the steps that mark the machine's parts and the machine, and change nothing else."""
+        state, name, spec = self.state, self.name, self.spec
+        assert state is not None
+        place = {**self.place, "changes": changes}
+        for disk, claim in sorted(state.claims.items()):
+            if disk in spec.disks and claim.maker is None and not claim.going:
+                manifest = mark_only(form.claim(name, spec, disk), self.mark, claim.metadata["uid"])
+                yield SetDisk(**place, disk=disk, manifest=manifest)
+        if spec.secrets and state.secret_uid:
+            manifest = mark_only(form.secret(name, spec), self.mark, state.secret_uid)
+            yield WriteSecret(**place, manifest=manifest, source={})
+        if spec.expose and state.service is not None and state.service_maker is None:
+            manifest = mark_only(form.service(name, spec, self.api), self.mark, state.service_metadata["uid"])
+            yield Expose(**place, ports=self._ports(), manifest=manifest)
+        machine = form.machine(name, spec, self.api, form.image_of(state.body), form.POWER[spec.power])
+        yield Update(**place, manifest=mark_only(machine, self.mark, state.uid))
 
     def parts(self, changes: Sequence[Change], drift: Sequence[Change]) -> Iterator[Step]:
         """Yield the steps before the machine's own change: Secret, new and changed disks, service."""

@@ -284,7 +284,7 @@ class ServiceVm(kind.Kind[Spec, State]):
         right = None
         if secret is not None and (ours(secret, self._site) or (spec is not None and spec.secrets)):
             right = spec is not None and secret.get("data") == content(spec.secrets)
-        return state_of(obj, self._api(cluster), cluster, (own, services.get(name)), secret=right)
+        return state_of(obj, self._api(cluster), cluster, (own, services.get(name)), secret=(right, secret))
 
     def _others(self, client: ClusterClient, name: str, spec: Spec, parts: Parts) -> Iterator[str]:
         """Objects of others under the names of a machine's parts."""

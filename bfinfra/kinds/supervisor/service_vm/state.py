@@ -65,6 +65,8 @@ class State(resource.State):
     claims: Mapping[str, Claim] = field(default_factory=dict)
     """By disk."""
     secret: bool | None = None
+    secret_uid: str = ""
+    """Of a Secret that bears no mark."""
     service: Fields | None = None
     service_maker: tuple[str, str] | None = None
     ingress: str = ""
@@ -135,10 +137,12 @@ def state_of(
     cluster: Cluster,
     parts: tuple[Sequence[Object], Object | None],
     *,
-    secret: bool | None,
+    secret: tuple[bool | None, Object | None],
 ) -> State:
-    """From the objects. `parts`: its claims, and its service."""
-    claims, service = parts
+    """From the objects. `parts`: its claims, and its service; `secret`: whether it has the wanted content,
+    None for none, and its object.
+    """
+    (claims, service), (right, held) = parts, secret
     metadata, status = at(obj, "metadata"), at(obj, "status")
     name = str(metadata.get("name"))
     ingress = at(service, "status", "loadBalancer").get("ingress") if service else None
@@ -163,7 +167,8 @@ def state_of(
             if isinstance(each, dict)
         },
         claims=_claims(name, claims),
-        secret=secret,
+        secret=right,
+        secret_uid=str(at(held, "metadata").get("uid", "")) if held and mark_of(held) is None else "",
         service=at(service, "spec") if service else None,
         service_maker=_maker(service) if service else None,
         ingress=safe(first.get("ip") or first.get("hostname") or "", 80) if isinstance(first, dict) else "",
@@ -180,7 +185,8 @@ def _class(given: Fields, mark: Mark | None) -> str:
 
 
 def _known(metadata: Fields) -> Object:
-    return {"name": metadata.get("name"), "managedFields": metadata.get("managedFields") or []}
+    kept = {name: str(metadata.get(name) or "") for name in ("name", "uid")}
+    return {**kept, "managedFields": metadata.get("managedFields") or []}
 
 
 def _maker(obj: Object) -> tuple[str, str] | None:

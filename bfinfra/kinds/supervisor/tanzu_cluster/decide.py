@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bfinfra.backends.kubernetes.marks import marked
+from bfinfra.backends.kubernetes.marks import mark_only, marked
 from bfinfra.kinds.supervisor.base import fit, fixed, offers, upgrade
 from bfinfra.kinds.supervisor.base.cluster_steps import Create, Drop, Hop, Roll, Update, Wait
 from bfinfra.kinds.supervisor.tanzu_cluster import declared, forms
@@ -40,7 +40,11 @@ def create(name: str, spec: Spec, context: PlanContext) -> Create:
 
 
 def update(name: str, spec: Spec, state: State, context: PlanContext) -> Sequence[Step]:
-    """All differences, in one step. A version several minor versions away takes a step for each."""
+    """All differences, in one step. A version several minor versions away takes a step for each. An adoption
+    writes the mark alone.
+    """
+    if compare.adopting(state.mark):
+        return (_adopted(name, spec, state, context),)
     authorities = authorities_of(spec, context)
     want, now = form.wanted(spec, authorities), state.view(spec)
     if upgrade.matches(str(now.get("version")), spec.version):
@@ -71,6 +75,19 @@ def update(name: str, spec: Spec, state: State, context: PlanContext) -> Sequenc
         return _upgrade(write, way, now, changes)
     step = Roll if any(_rolls(change.field) for change in drift) else Update
     return (write.step(step, spec.version, changes),)
+
+
+def _adopted(name: str, spec: Spec, state: State, context: PlanContext) -> Update:
+    """The step that writes the mark, and nothing else."""
+    metadata = {"name": name, "namespace": state.namespace}
+    found = {"apiVersion": state.api, "kind": state.form.kind, "metadata": metadata}
+    return Update(
+        name=name,
+        namespace=state.namespace,
+        home=state.home,
+        manifest=mark_only(found, context.mark.committed(spec.applied()), state.uid),
+        changes=compare.changes(spec, state.mark),
+    )
 
 
 def _keep_unread_authorities(

@@ -31,7 +31,7 @@ from bfinfra.kinds.supervisor.tanzu_cluster.spec import CLUSTER_CLASS, V1ALPHA1,
 from bfinfra.kinds.supervisor.tanzu_cluster.state import State
 from bfinfra.model import kind
 from bfinfra.model.awaited import away, held
-from bfinfra.model.compare import Change
+from bfinfra.model.compare import Change, adopting
 from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
@@ -184,7 +184,8 @@ class TanzuCluster(kind.Kind[Spec, State]):
             found = (decide.create(name, spec, context),)
         else:
             found = decide.update(name, spec, state, context)
-        if found and context.facts and name in context.facts.away:
+        marking = adopting(state.mark if state else None)
+        if found and not marking and context.facts and name in context.facts.away:
             field, problem = context.facts.away[name]
             raise held(problem, field, found)
         return found

@@ -32,6 +32,7 @@ class State(resource.State):
     api: str = V1ALPHA1
     body: Fields
     home: Endpoint
+    uid: str = ""
     messages: tuple[str, ...] = ()
     nodes: Mapping[str, str] | None = None
     """Node → its status; None if it isn't known."""
@@ -101,6 +102,7 @@ def of(obj: Fields, api: str, cluster: Cluster) -> State:
         api=api,
         body=obj.get("spec") or {},
         home=cluster.endpoint,
+        uid=str(obj["metadata"].get("uid", "")),
         messages=_messages(status),
         nodes=dict(nodes) if isinstance(nodes, dict) else None,
         api_server=safe(address, 80),

@@ -8,12 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any
 
-from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
+from bfinfra.backends.kubernetes.marks import mark_of, mark_only, marked, selector
 from bfinfra.backends.words import safe
 from bfinfra.kinds.audit import of_field
 from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator
-from bfinfra.kinds.supervisor.base.variables import text, typed
-from bfinfra.kinds.supervisor.base.words import Fields, Object, at, within, written
+from bfinfra.kinds.supervisor.base.variables import text
+from bfinfra.kinds.supervisor.base.words import Fields, Object, at, within
+from bfinfra.kinds.supervisor.vks_addon import manifest as form
+from bfinfra.kinds.supervisor.vks_addon.manifest import ADDONS, API, CONFIG, INSTALL, OF_CLUSTER, STANDING
 from bfinfra.kinds.supervisor.vks_addon.spec import Spec
 from bfinfra.model import compare, kind, resource
 from bfinfra.model.compare import Change, Unknown, differences
@@ -34,12 +36,6 @@ from bfinfra.model.step import Step
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
 
-ADDONS = "addons.kubernetes.vmware.com"
-API = f"{ADDONS}/v1alpha1"
-INSTALL, CONFIG, STANDING = "AddonInstall", "AddonConfig", "ClusterAddon"
-PUBLIC = "vmware-system-vks-public"
-OF_CLUSTER = "cluster.x-k8s.io/cluster-name"
-GOES_ALONG = f"clusteraddon.{ADDONS}/owned-for-deletion"
 LIVES_IN = ("supervisor_namespace",)
 UNSEEN = "add-ons that the file no longer names are not seen"
 
@@ -56,6 +52,8 @@ class State(resource.State):
     install: Fields
     config: Fields | None = None
     config_mark: str = ""
+    uids: Mapping[str, str] = field(default_factory=dict)
+    """By kind of its objects."""
     missing: str = ""
     metadata: Fields = field(default_factory=dict)
 
@@ -163,7 +161,7 @@ class VksAddon(kind.Kind[Spec, State]):
         answers = self._locator.ask({}, needs, _all, include_unlisted=True)
         for name, state in (each for found in answers.found.values() for each in found):
             if state.cluster:
-                view = _view(state.install, (state.config or {}).get("values"))
+                view = form.view(state.install, (state.config or {}).get("values"))
                 yield Description(name, view, state, {})
 
     @staticmethod
@@ -270,7 +268,7 @@ def _by_name(objects: Iterable[Object]) -> dict[str, Object]:
 def _state(
     install: Object, cluster: Cluster, configs: Mapping[str, Object], addons: Mapping[str, Object]
 ) -> State:
-    of = next((at(each, "selector", "matchLabels") for each in _selected(install)), {})
+    of = next((at(each, "selector", "matchLabels") for each in form.selected(install)), {})
     name, addon = str(of.get(OF_CLUSTER) or ""), str(at(install, "spec", "addonRef").get("name"))
     pair = f"{name}-{addon}"
     config = configs.get(pair)
@@ -283,14 +281,14 @@ def _state(
         install=at(install, "spec"),
         config=at(config, "spec") if config else None,
         config_mark=mark.address if mark else "",
+        uids={
+            what: str(at(each, "metadata").get("uid", ""))
+            for what, each in ((INSTALL, install), (CONFIG, config))
+        },
         going=bool(install["metadata"].get("deletionTimestamp")),
         missing=_missing(addons.get(pair)),
         metadata={"managedFields": install["metadata"].get("managedFields") or []},
     )
-
-
-def _selected(install: Fields) -> list[Object]:
-    return [each for each in at(install, "spec").get("clusters") or () if isinstance(each, dict)]
 
 
 def _missing(addon: Object | None) -> str:
@@ -304,56 +302,11 @@ def _missing(addon: Object | None) -> str:
     return "its status is not reported yet"
 
 
-def _install(name: str, namespace: str, spec: Spec) -> Object:
-    pinned = {"ref": {"name": spec.release, "namespace": PUBLIC}} if spec.release else {}
-    body = {
-        "addonRef": {"name": spec.addon},
-        "clusters": [{"selector": {"matchLabels": {OF_CLUSTER: spec.cluster}}}],
-        "releaseFilter": pinned,
-        "stopMatchingBehavior": "Retain" if spec.keep else "Delete",
-    }
-    return {
-        "apiVersion": API,
-        "kind": INSTALL,
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": written(body),
-    }
-
-
-def _config(namespace: str, spec: Spec) -> Object:
-    """The settings' object. Its name links it to the add-on; the supervisor fills in cluster and
-    definition.
-    """
-    return {
-        "apiVersion": API,
-        "kind": CONFIG,
-        "metadata": {
-            "name": f"{spec.cluster}-{spec.addon}",
-            "namespace": namespace,
-            "annotations": {GOES_ALONG: "true"},
-        },
-        "spec": {"values": typed(spec.values, None)},
-    }
-
-
-def _view(install: Fields, values: object) -> Object:
-    labels = next((at(each, "selector", "matchLabels") for each in _selected({"spec": install})), {})
-    return written(
-        {
-            "addon": at(install, "addonRef").get("name"),
-            "cluster": labels.get(OF_CLUSTER),
-            "release": at(install, "releaseFilter", "ref").get("name"),
-            "keep": install.get("stopMatchingBehavior") == "Retain",
-            "values": text(values or {}),
-        }
-    )
-
-
 def _in(name: str, spec: Spec, state: State | None, context: PlanContext) -> Iterator[Step]:
     cluster = context.needs["cluster"]
     where = str((cluster.spec or cluster.state).namespace)
     mark = context.mark.committed(spec.applied())
-    install, config = marked(_install(name, where, spec), mark), marked(_config(where, spec), mark)
+    install, config = marked(form.install(name, where, spec), mark), marked(form.config(where, spec), mark)
     place: Any = {"cluster": spec.cluster, "addon": spec.addon}
     if state is None:
         home, changes = cluster.get("home"), differences(None, spec.applied())
@@ -361,7 +314,16 @@ def _in(name: str, spec: Spec, state: State | None, context: PlanContext) -> Ite
         if spec.values:
             yield Configure(**place, home=home, manifest=config, changes=changes)
         return
-    want, now = _view(install["spec"], spec.values), _view(state.install, (state.config or {}).get("values"))
+    if compare.adopting(state.mark):
+        found = compare.changes(spec, state.mark)
+        if spec.values and state.config is not None and not state.config_mark:
+            settings = mark_only(config, mark, state.uids[CONFIG])
+            yield Configure(**place, home=state.home, manifest=settings, changes=found)
+        its = mark_only(install, mark, state.uids[INSTALL])
+        yield Update(**place, home=state.home, manifest=its, changes=found)
+        return
+    want = form.view(install["spec"], spec.values)
+    now = form.view(state.install, (state.config or {}).get("values"))
     had = text(((state.mark.applied if state.mark else None) or {}).get("values") or {})
     now["values"] = within(now.get("values") or {}, {**had, **text(spec.values)})
     drift = differences(now, want)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bfinfra.backends.kubernetes.marks import marked
+from bfinfra.backends.kubernetes.marks import mark_only, marked
 from bfinfra.kinds.supervisor.base import fixed, upgrade
 from bfinfra.kinds.supervisor.base.cluster_steps import Create, Delete, Drop, Hop, Move, Roll, Update, Wait
 from bfinfra.kinds.supervisor.base.variables import text
@@ -36,7 +36,22 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
         return ()
     if state is None or state.going:
         return (_create(name, spec, context),)
+    if compare.adopting(state.mark):
+        return (_adopted(name, spec, state, context),)
     return _update(name, spec, state, context)
+
+
+def _adopted(name: str, spec: Spec, state: State, context: PlanContext) -> Update:
+    """The step that writes the mark, and nothing else."""
+    metadata = {"name": name, "namespace": state.namespace}
+    found = {"apiVersion": state.api, "kind": form.KIND, "metadata": metadata}
+    return Update(
+        name=name,
+        namespace=state.namespace,
+        home=state.home,
+        manifest=mark_only(found, context.mark.committed(spec.applied()), state.metadata["uid"]),
+        changes=compare.changes(spec, state.mark),
+    )
 
 
 def drifted(spec: Spec, state: State) -> tuple[Change, ...]:

@@ -70,7 +70,7 @@ class State(resource.State):
     api_server: str = ""
     endpoint: Endpoint | None = None
     metadata: Fields = field(default_factory=dict)
-    """Its metadata, whose managedFields tell who wrote which field."""
+    """Its uid, and its managedFields, which tell who wrote which field."""
 
     def answers_at(self) -> str:
         """host:port of its API server."""
@@ -156,7 +156,7 @@ def of(obj: Fields, api: str, cluster: Cluster) -> State:
         counts=counts or None,
         api_server=safe(server, 80),
         endpoint=replace(cluster.endpoint, guest=str(metadata.get("name"))) if entered else None,
-        metadata={"managedFields": metadata.get("managedFields") or []},
+        metadata={"uid": str(metadata.get("uid", "")), "managedFields": metadata.get("managedFields") or []},
     )
 
 

@@ -8,7 +8,14 @@ from typing import Any
 
 from bfinfra.backends.kubernetes.marks import SITE, site_of
 from bfinfra.kinds.cluster.base.rendered.differ import AS_RENDERED, field_changes
-from bfinfra.kinds.cluster.base.rendered.hooks import AFTER, BEFORE, Hook, of_ended_removal, removal_steps
+from bfinfra.kinds.cluster.base.rendered.hooks import (
+    AFTER,
+    BEFORE,
+    Hook,
+    of_ended_removal,
+    removal_steps,
+    taken,
+)
 from bfinfra.kinds.cluster.base.rendered.hooks import steps as hook_steps
 from bfinfra.kinds.cluster.base.rendered.immutable import needs_replacement
 from bfinfra.kinds.cluster.base.rendered.objects import (
@@ -24,7 +31,7 @@ from bfinfra.kinds.cluster.base.rendered.objects import (
 from bfinfra.kinds.cluster.base.rendered.readiness import readiness
 from bfinfra.kinds.cluster.base.rendered.rendering import Rendering
 from bfinfra.kinds.cluster.base.rendered.state import EVENTS as REMOVAL
-from bfinfra.kinds.cluster.base.rendered.state import State, Thing, record_name
+from bfinfra.kinds.cluster.base.rendered.state import Record, State, Thing, record_name
 from bfinfra.kinds.cluster.base.rendered.steps import (
     AwaitObjects,
     Begin,
@@ -58,24 +65,17 @@ def steps(
     name: str, spec: Any, rendering: Rendering, state: State | None, context: PlanContext
 ) -> Iterator[Step]:
     """The steps to the rendering: definitions, then what pods need, then pods, then objects of types that
-    these define; what the rendering no longer has is deleted last.
+    these define; what the rendering no longer has is deleted last. An adoption marks what is there.
     """
-    _stays(spec, rendering.namespace, state)
-    for each, thing in (state.things if state else {}).items():
-        if thing.mark is not None:
-            context.mark.refuse_others(thing.mark, f"the cluster has {each} already")
-    home = state.home if state else context.needs["cluster"].get("endpoint")
-    record: Fields = {
-        "record": record_name(context.mark.address.partition("/")[0], name),
-        "namespace": rendering.namespace,
-        "cluster": spec.cluster,
-        "home": home,
-        "objects": rendering.objects,
-        "name": name,
-    }
+    record = _record(name, spec, rendering, state, context)
+    home = record["home"]
     noted = state.record if state is not None and state.record and not state.record.going else None
     file = compare.changes(spec, state.mark if state else None)
     removal = bool(rendering.removal or (noted and noted.removal))
+    if state is not None and compare.adopting(state.mark):
+        committed = context.mark.committed(spec.applied())
+        yield from _adopted(rendering, state, {**record, "changes": file}, committed)
+        return
     if noted is None:
         lost = (Change("record", None, AS_RENDERED),) if state else ()
         yield Begin(
@@ -114,6 +114,49 @@ def steps(
         or pruned
     ):
         yield Commit(**record, mark=mark, types=rendering.types, removal=removal, changes=file)
+
+
+def _record(name: str, spec: Any, rendering: Rendering, state: State | None, context: PlanContext) -> Fields:
+    """What the steps on the record have in common. Raises Refusal for a move, and for objects of another."""
+    _stays(spec, rendering.namespace, state)
+    for each, thing in (state.things if state else {}).items():
+        if thing.mark is not None:
+            context.mark.refuse_others(thing.mark, f"the cluster has {each} already")
+    return {
+        "record": record_name(context.mark.address.partition("/")[0], name),
+        "namespace": rendering.namespace,
+        "cluster": spec.cluster,
+        "home": state.home if state else context.needs["cluster"].get("endpoint"),
+        "objects": rendering.objects,
+        "name": name,
+    }
+
+
+def _adopted(rendering: Rendering, state: State, record: Fields, mark: Mark) -> Iterator[Step]:
+    """The steps that mark the objects that are there, and nothing else: no hook runs, and an object is not
+    noted to be as rendered. A record keeps what it lists, as that is not deleted now.
+    """
+    for each, thing in state.things.items():
+        if each in rendering.hooks and thing.mark is None:
+            raise taken(each)
+    noted = state.record or Record(None, ())
+    of: Fields = {
+        **record,
+        "objects": tuple(sorted({*rendering.objects, *(noted.objects or ())})),
+        "types": tuple(dict.fromkeys((*noted.types, *rendering.types))),
+        "removal": bool(rendering.removal or noted.removal),
+    }
+    if state.record is None:
+        yield Begin(**of, mark=mark.pending)
+    uids = {
+        each: str(thing.manifest["metadata"].get("uid", ""))
+        for each, thing in sorted(state.things.items(), key=lambda item: order(item[0]))
+        if each in rendering.manifests and any(_mark_changes(each, thing, mark))
+    }
+    if uids:
+        place: Fields = {name: record[name] for name in ("name", "cluster", "home", "changes")}
+        yield Update(**place, mark=mark.pending, objects=tuple(uids), uids=uids)
+    yield Commit(**of, mark=mark)
 
 
 def gone(name: str, state: State, context: PlanContext) -> Iterator[Step]:

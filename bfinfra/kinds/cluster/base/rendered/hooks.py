@@ -179,11 +179,7 @@ def _one(
     """The steps of one hook. `run`: the phase and rendering that it runs for."""
     changes = (Change(str(hook.id), None, f"runs: {described(hook.manifest)}"),)
     if thing is not None and (thing.mark is None or thing.mark.owner != home["mark"].owner):
-        raise Refusal(
-            f"the cluster has {hook.id} already, which a hook would replace",
-            why="this resource did not make it",
-            next="look at it, delete it, and apply again",
-        )
+        raise taken(hook.id)
     if thing is not None and not thing.going and _ran_for(thing) == run and not _failed(hook.id, thing):
         if not finished(hook.id, thing):
             yield AwaitHook(**home, objects=(hook.id,), changes=changes)
@@ -191,6 +187,15 @@ def _one(
     if thing is not None:
         yield DropHook(**home, objects=(hook.id,), changes=(Change(str(hook.id), "of an earlier run", None),))
     yield make(**home, objects=(hook.id,), changes=changes)
+
+
+def taken(each: Id) -> Refusal:
+    """The refusal for an object of others in a hook's place."""
+    return Refusal(
+        f"the cluster has {each} already, which a hook would replace",
+        why="this resource did not make it",
+        next="look at it, delete it, and apply again",
+    )
 
 
 def finished(each: Id, thing: Thing) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from bfinfra.backends.helm import Capabilities, Charts, OciChart
 from bfinfra.backends.kubernetes.errors import NotServed
-from bfinfra.backends.kubernetes.marks import marked
+from bfinfra.backends.kubernetes.marks import mark_only, marked
 from bfinfra.kinds.cluster.base.kubernetes_objects import ObjectsByName
 from bfinfra.kinds.cluster.base.objects import Object, Place, place_of
 from bfinfra.kinds.cluster.base.rendered import decide
@@ -254,6 +254,8 @@ class RenderedObjects(ObjectsByName[S, State]):
     def _manifest(self, step: Objects, each: Id) -> dict[str, Any]:
         result = self._rendering(step.name)
         manifest = (result.hooks if isinstance(step, RunHook) else result.manifests)[each]
+        if isinstance(step, Update) and step.uids:
+            return mark_only(manifest, step.mark, step.uids[each])
         found = marked(manifest, step.mark)
         noted = run_of(step.phase, result.digest) if isinstance(step, RunHook) else digest(manifest)
         found["metadata"]["annotations"][RENDERED] = noted

@@ -5,6 +5,8 @@ of objects, as a rendering may have secrets: it is sent from what was rendered l
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, ClassVar
 
 from bfinfra.kinds.cluster.base.rendered.objects import Id, listed
@@ -98,6 +100,9 @@ class Define(CreateAndWait):
 @dataclass(frozen=True, kw_only=True)
 class Update(Objects):
     """change objects in {cluster}"""
+
+    uids: Mapping[Id, str] = field(default_factory=dict)
+    """The objects that get their mark and nothing else, by their uids."""
 
 
 @dataclass(frozen=True, kw_only=True)

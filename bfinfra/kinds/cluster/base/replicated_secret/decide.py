@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from typing import Any
 
 from bfinfra.kinds.cluster.base.replicated_secret.spec import Spec
@@ -33,6 +34,8 @@ class Write(Step):
     source: Any
     """A reference to the content, never the content."""
     mark: Mark
+    uids: Mapping[str, str] = field(default_factory=dict)
+    """The Secrets that get their mark and nothing else, by their uids."""
 
     @property
     def exclusive(self) -> bool:
@@ -75,6 +78,8 @@ def steps(  # noqa: PLR0913 - everything that a namespace's copy is made of
     """
     if spec is None:
         return () if state is None else tuple(_removals(name, state, {}, what))
+    if state is not None and compare.adopting(state.mark):
+        return tuple(_adopted(name, spec, state, context, what))
     spaces = [
         real_name(space, spec.cluster, context.needs.get(f"namespaces.{i}"))
         for i, space in enumerate(spec.namespaces)
@@ -108,6 +113,30 @@ def steps(  # noqa: PLR0913 - everything that a namespace's copy is made of
     if state is not None:
         found += _removals(name, state, dict.fromkeys(spaces, names) if here else {}, what)
     return found
+
+
+def _adopted(name: str, spec: Spec, state: State, context: PlanContext, what: str) -> Iterator[Write]:
+    """The steps that mark the Secrets that are there, and nothing else. Raises Refusal for one of another."""
+    mark = context.mark.committed(spec.applied())
+    for space, copy in state.copies.items():
+        for each in spec.names(name):
+            context.mark.refuse_others(
+                copy.marks.get(each), f"namespace {space} has the Secret {each} already"
+            )
+        uids = {each: copy.uids[each] for each in spec.names(name) if copy.marks.get(each, mark) != mark}
+        if uids:
+            yield Write(
+                what=what,
+                cluster=state.cluster,
+                namespace=space,
+                home=state.home,
+                names=tuple(uids),
+                existing=tuple(uids),
+                source={},
+                mark=mark,
+                uids=uids,
+                changes=compare.changes(spec, state.mark),
+            )
 
 
 def _found(copy: Copy | None, names: Sequence[str]) -> str | None:

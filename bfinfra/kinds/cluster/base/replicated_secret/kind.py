@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from bfinfra.backends.kubernetes.marks import marked
+from bfinfra.backends.kubernetes.marks import mark_only, marked
 from bfinfra.kinds.audit import of_field
 from bfinfra.kinds.cluster.base.kubernetes_objects import Existing, KubernetesObjects
 from bfinfra.kinds.cluster.base.objects import Object, Place, is_at, place_of, version_of
@@ -145,6 +145,10 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
     def run(self, step: Step, report: kind.Report) -> None:
         """Writes one namespace: creates a Secret that doesn't exist, applies one that does."""
         match step:
+            case Write(home=Endpoint() as home) if step.uids:
+                for name, uid in step.uids.items():
+                    marking = mark_only(self._manifest(step, name, {}), step.mark, uid)
+                    self._wrote(home, (step.namespace, name), self._clusters.at(home).apply(marking))
             case Write(home=Endpoint() as home):
                 for name, values in self.content(step).items():
                     manifest, cluster = self._manifest(step, name, values), self._clusters.at(home)

@@ -25,12 +25,14 @@ Unchanged = Callable[[Sequence[Object]], bool]
 @dataclass(frozen=True)
 class Copy:
     """The Secrets of one namespace. `right`: whether all exist with the desired content; `mark`: the mark
-    that they have.
+    that they have; `marks` and `uids`: theirs, by name.
     """
 
     names: frozenset[str]
     right: bool
     mark: Mark | None
+    marks: Mapping[str, Mark | None] = field(default_factory=dict)
+    uids: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +74,9 @@ def _copy(objects: Sequence[Object], content: Content | None, unchanged: Unchang
         )
     )
     bearing = [obj for obj in objects if content is None or obj["metadata"]["name"] in content]
-    return Copy(frozenset(held), right, common([mark_of(obj) for obj in bearing]))
+    marks = {obj["metadata"]["name"]: mark_of(obj) for obj in objects}
+    uids = {obj["metadata"]["name"]: str(obj["metadata"].get("uid", "")) for obj in objects}
+    return Copy(frozenset(held), right, common([mark_of(obj) for obj in bearing]), marks, uids)
 
 
 def values_of(obj: Object) -> dict[str, bytes]:
