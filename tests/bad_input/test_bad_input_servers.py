@@ -167,7 +167,7 @@ def test_a_server_that_is_ill_is_asked_again_and_then_left_alone(desk: Desk, fau
         (
             ("    reboot", "    cluster: frm\n    reboot"),
             (),
-            ("site.yaml:10:14", "the host is not in the cluster frm", "write farm, or leave it out"),
+            ("site.yaml:10:14", "there is no cluster frm", "did you mean farm?"),
         ),
         (
             ("", ""),
