@@ -19,15 +19,7 @@ def test_a_commit_keeps_its_name_of_earlier_releases_so_that_their_plans_apply()
 
 
 def test_a_record_keeps_its_name_of_earlier_releases() -> None:
-    record = WriteRecord(
-        what="mnist",
-        namespace="ml",
-        cluster="tkc",
-        home=HOME,
-        version="1",
-        mark=Mark("poc", "mpi_job/mnist"),
-        digest="0",
-    )
+    record = WriteRecord(what="mnist", namespace="ml", cluster="tkc", home=HOME, manifest={})
     assert step_data(record)["step"] == "Note"
 
 
