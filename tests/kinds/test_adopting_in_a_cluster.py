@@ -129,3 +129,15 @@ def test_another_object_of_the_name_gets_no_mark_and_none_is_made(site, cluster,
     with pytest.raises(Missing):
         cluster.apply(mark_only(made, mark, made["metadata"]["uid"]), force=True)
     assert cluster.get("v1", "ConfigMap", "s", space) is None
+
+
+def test_a_manifest_with_the_uid_of_a_live_object_is_applied_whole(site, cluster, space):
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "s", "namespace": space}}
+    site.resources = {"manifests": {"m": {"cluster": "k", "namespace": space, "files": ["m.yaml"]}}}
+    (site.folder / "m.yaml").write_text(yaml.safe_dump({**settings, "data": {"a": "1", "b": "1"}}))
+    site.applied()
+    uid = cluster.get("v1", "ConfigMap", "s", space)["metadata"]["uid"]
+    read_out = {**settings, "metadata": {**settings["metadata"], "uid": uid}, "data": {"a": "2"}}
+    (site.folder / "m.yaml").write_text(yaml.safe_dump(read_out))
+    site.applied()
+    assert cluster.get("v1", "ConfigMap", "s", space)["data"] == {"a": "2"}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from bfinfra.backends.kubernetes import errors, resources
 from bfinfra.backends.kubernetes.contents import unmanaged
 from bfinfra.backends.kubernetes.discovery import Discovery
+from bfinfra.backends.kubernetes.marks import Marking
 from bfinfra.backends.kubernetes.owned import claimed, handed_over, known
 from bfinfra.backends.words import safe
 from bfinfra.model.errors import Conflict, Missing, Rejected
@@ -160,12 +161,12 @@ class ClusterClient(Discovery):
 
     def apply(self, manifest: Mapping[str, Any], *, force: bool = False) -> Object:
         """Server-side apply: bfinfra's fields become exactly these. Raises Conflict if another writer owns
-        one, unless `force`. A manifest with `metadata.uid`, see `mark_only`, is a merge patch of that object:
-        an apply would take away what bfinfra applied to it earlier. Raises Conflict for another object.
+        one, unless `force`. A Marking is a merge patch: an apply would take away what bfinfra applied
+        earlier. Raises Conflict for an object of another uid.
         """
         cls, scope = self._of(manifest)
         name = manifest["metadata"]["name"]
-        if "uid" in manifest["metadata"]:
+        if isinstance(manifest, Marking):
             return self._patch(cls, name, scope, "merge", dict(manifest))
         live = self.get(manifest["apiVersion"], manifest["kind"], name, scope.get("namespace", ""))
         if live and (fields := handed_over(live)):

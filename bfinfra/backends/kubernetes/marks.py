@@ -17,6 +17,10 @@ Manifest = Mapping[str, Any]
 Marked = dict[str, Any]
 
 
+class Marking(Marked):
+    """What changes of an existing object, by its uid: its mark, and what stands beside it here."""
+
+
 def marked(manifest: Manifest, mark: Mark) -> Marked:
     """A copy of the manifest with the mark."""
     metadata = dict(manifest.get("metadata") or {})
@@ -28,7 +32,7 @@ def marked(manifest: Manifest, mark: Mark) -> Marked:
     return {**manifest, "metadata": metadata}
 
 
-def mark_only(manifest: Manifest, mark: Mark, uid: str) -> Marked:
+def mark_only(manifest: Manifest, mark: Mark, uid: str) -> Marking:
     """What `apply` marks an existing object with, and changes nothing else of it. `manifest`: the object, or
     as it shall be; `uid`: that of the object that was read, as no other one may get the mark.
     """
@@ -36,7 +40,7 @@ def mark_only(manifest: Manifest, mark: Mark, uid: str) -> Marked:
         name: manifest["metadata"][name] for name in ("name", "namespace") if name in manifest["metadata"]
     }
     thing = {name: manifest[name] for name in ("apiVersion", "kind")}
-    return marked({**thing, "metadata": {**place, "uid": uid}}, mark)
+    return Marking(marked({**thing, "metadata": {**place, "uid": uid}}, mark))
 
 
 def mark_of(obj: Manifest) -> Mark | None:

@@ -101,9 +101,7 @@ class GpuOperator(FromFilesOrChart[Spec]):
     def steps(cls, name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """The steps of its objects, then those at its nodes, one after the other."""
         found = super().steps(name, spec, state, context)
-        if not isinstance(state, GpuState):
-            return found
-        if compare.adopting(state.mark):
+        if not isinstance(state, GpuState) or compare.adopting(state.mark):
             return found
         if spec is None:
             return tuple(decide.removal(found, state))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bfinfra.backends.kubernetes.marks import mark_only
+from bfinfra.backends.kubernetes.marks import Marking, mark_only
 from bfinfra.kinds.cluster.base.rendered.objects import RENDERED
 from bfinfra.kinds.cluster.token_secret.spec import FORMS
 from bfinfra.kinds.cluster.workload.compare import differing
@@ -299,7 +299,7 @@ def _kept(rendered: Rendered, state: State | None) -> bool:
     return thing is None or (thing.digest == rendered.earlier and thing.phase in ("running", "finished"))
 
 
-def _claim(rendered: Rendered, thing: Thing, mark: Mark) -> dict[str, Any]:
+def _claim(rendered: Rendered, thing: Thing, mark: Mark) -> Marking:
     wanted = rendered.manifest["spec"].get("resources", {}).get("requests", {}).get("storage")
     if str(wanted) == thing.request:
         raise Refusal(
@@ -309,10 +309,10 @@ def _claim(rendered: Rendered, thing: Thing, mark: Mark) -> dict[str, Any]:
             next="undo that change, or use a claim of another name",
         )
     resources = {"resources": {"requests": {"storage": wanted}}}
-    return {**_label_only(rendered, thing, mark), "spec": resources}
+    return Marking({**_label_only(rendered, thing, mark), "spec": resources})
 
 
-def _label_only(rendered: Rendered, thing: Thing, mark: Mark) -> dict[str, Any]:
+def _label_only(rendered: Rendered, thing: Thing, mark: Mark) -> Marking:
     """The mark, and that it counts as made of this manifest: what runs or ran is not made anew."""
     found = mark_only(rendered.manifest, mark, str(thing.content["metadata"].get("uid", "")))
     found["metadata"]["annotations"][RENDERED] = rendered.digest

@@ -6,6 +6,7 @@ import base64
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from bfinfra.backends.kubernetes.marks import Marking
 from bfinfra.kinds.supervisor.service_vm import manifest as form
 from bfinfra.kinds.supervisor.service_vm import steps
 from bfinfra.model.secret import Secret
@@ -25,6 +26,8 @@ def write(client: ClusterClient, step: steps.OfVm) -> None:
         case steps.Clear(name=name, api=api, left=left):
             properties = {"vAppConfig": {"properties": [dict(each) for each in left]}}
             client.patch(api, form.VM, name, {"spec": {"bootstrap": properties}}, space)
+        case steps.WriteSecret(manifest=Marking() as manifest):
+            client.apply(manifest)
         case steps.WriteSecret(manifest=Mapping() as manifest, source=source):
             client.apply({**manifest, "data": content(source)}, force=True)
         case steps.KeepDisk(name=name, disk=disk):
