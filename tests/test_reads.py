@@ -75,9 +75,9 @@ def test_hosts_and_servers_take_so_many_requests_and_no_more(
     assert made <= 3
     views = {grown.OF_ALL: 3}  # hosts' notes, places, marks
     single = {
-        "RetrievePropertiesEx": 4
-        # the hosts; the machine that stands on them; as one is to be made, the memory of its host and what is
-        # reserved there
+        "RetrievePropertiesEx": 5
+        # the names of attributes, which show other kinds; the hosts; the machine that stands on them; as one is
+        # to be made, the memory of its host and what is reserved there
     }
     assert seen == {"vc.small.test": entry | views | single}
 

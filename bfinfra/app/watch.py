@@ -97,7 +97,7 @@ def _followed(
 
     desired = DesiredState.of(site)
     with wiring.bound_kinds(site, context, desired.wanted, read_only=True) as bound:
-        observed = wiring.observe(bound, desired.wanted, context)
+        observed = wiring.observe(bound, desired.wanted, context, lasting=True)
         with following(stream, bound.backends) as follows:
             watched = Watched.of(site, desired, observed, bound.kinds, context.retry)
             looking = Looking(watched, bound.backends.clusters, follows, options.interval)

@@ -12,11 +12,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from bfinfra.app.marked_kinds import SHOWN, MarkedKinds
 from bfinfra.kinds import cluster_kinds
 from bfinfra.kinds import kind as kind_named
 from bfinfra.kinds import names as kind_names
 from bfinfra.model import image_notes
-from bfinfra.model.errors import BfinfraError, Problem, SiteError
+from bfinfra.model.errors import BfinfraError, Problem, RemoteError, SiteError
 from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, kinds_named
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from bfinfra.backends.survey_cache import SurveyCache
     from bfinfra.backends.transport import Transport
     from bfinfra.backends.vcenter import VCenter
-    from bfinfra.engine.observe import ObservedState
+    from bfinfra.engine.observe import Kinds, ObservedState
 
 IN_CLUSTERS = frozenset(
     {*kind_names("cluster"), *({*kind_names("supervisor")} & {*cluster_kinds(), "vks_addon", "service_vm"})}
@@ -170,6 +171,8 @@ class BoundKinds:
     """Ends the sessions, to be called once all is read."""
     partly: bool = False
     """Only these are asked, whatever else there is."""
+    marked: Callable[[], Collection[str]] = tuple
+    """Returns the kinds that were left out and have something."""
 
 
 @contextlib.contextmanager
@@ -214,7 +217,16 @@ def bound_kinds(
         if only is None or not only.isdisjoint(kind_names("vcenter", "supervisor")):
             _ = backends.vcenter  # logs in while the kinds are imported
         names = [name for name in surveyed(site) if only is None or name in only]
-        yield BoundKinds(kinds(names), kinds, backends, leave, partly=only is not None)
+        marked: Callable[[], Collection[str]] = tuple
+        found = {}
+        if wanted is not None and only is None and backends.vcenter:
+            used = {key.kind for key in wants}
+            found = kinds(name for name in names if name in used)
+            marked = MarkedKinds(backends.vcenter, backends.cache, site.name)
+            asked = found.keys() | frozenset().union(*map(_looks_at, found))
+            names = [name for name in names if name not in SHOWN or name in asked]
+        found |= kinds(name for name in names if name not in found)
+        yield BoundKinds(found, kinds, backends, leave, only is not None, marked)
     finally:
         for each in leaving:
             each.result()
@@ -259,19 +271,30 @@ def surveyed(site: Site) -> list[str]:
     return sorted({*kind_names()} - idle, key=lambda name: (name not in used, name))
 
 
-def observe(bound: BoundKinds, wanted: Mapping[Key, object], context: RunContext) -> ObservedState:
-    """The survey. Kinds of clusters that the site doesn't use are imported and read only if a cluster was
-    found.
+def observe(
+    bound: BoundKinds, wanted: Mapping[Key, object], context: RunContext, *, lasting: bool = False
+) -> ObservedState:
+    """The survey. Kinds that the site doesn't use are imported and read only where they may have something:
+    those of clusters if a cluster was found, those whose marks show if one does. With `lasting` all of
+    the latter, as others may mark something meanwhile.
     """
     from bfinfra.engine.observe import survey
     from bfinfra.model.surveying import SurveyProgress
 
-    progress, retry = SurveyProgress(bound.backends.transport.outages.waiting), context.retry
+    def further(found: ObservedState) -> Kinds:
+        names: set[str] = set()
+        try:
+            names |= SHOWN if lasting else {*context.retry.read(bound.marked)}
+        except RemoteError as error:  # they would be told the same
+            found.unreadable |= dict.fromkeys(SHOWN - bound.kinds.keys(), str(error))
+        if any(getattr(state, "endpoint", None) is not None for state in found.states.values()):
+            names |= IN_CLUSTERS
+        late = {} if bound.partly else bound.make(sorted(names - bound.kinds.keys()))
+        bound.kinds.update(late)
+        return late
+
+    progress = SurveyProgress(bound.backends.transport.outages.waiting)
     with context.surveying(progress):
-        found = survey(bound.kinds, wanted, retry, progress=progress)
-        in_clusters = any(getattr(state, "endpoint", None) is not None for state in found.states.values())
-        if in_clusters and not bound.partly and (late := bound.make(IN_CLUSTERS - bound.kinds.keys())):
-            bound.kinds.update(late)
-            survey(late, wanted, retry, found, progress)
+        found = survey(bound.kinds, wanted, context.retry, progress, further)
     bound.backends.cache.end_survey()
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field, replace
 from typing import Any
@@ -21,7 +21,8 @@ from bfinfra.model.surveying import SurveyProgress
 # seconds that a survey retries a server that has not answered in this run; after an answer, an outage is
 # retried like any other
 FIRST = 3.0
-Kinds = Mapping[str, Kind[Any, Any]]
+AnyKind = Kind[Any, Any]
+Kinds = Mapping[str, AnyKind]
 
 
 @dataclass
@@ -63,25 +64,25 @@ def survey(
     kinds: Kinds,
     wanted: Specs,
     retry: RetryPolicy,
-    observed: ObservedState | None = None,
     progress: SurveyProgress | None = None,
+    further: Callable[[ObservedState], Kinds] | None = None,
 ) -> ObservedState:
     """Read each of the kinds, also those that the site doesn't use: a resource that was removed from the file
-    must be found. `observed`: what is known already.
+    must be found. `further`: the kinds that are read after these, by what was found.
     """
-    observed = ObservedState() if observed is None else observed
+    observed = ObservedState()
     progress = progress or SurveyProgress()
-    progress.asks(len(kinds))
     retry = replace(retry, first=min(FIRST, retry.lasts))
     pool = ThreadPoolExecutor(max_workers=16, thread_name_prefix="survey")
 
-    def look(name: str, retry: RetryPolicy) -> Observation:
+    def look(kind: AnyKind, name: str, retry: RetryPolicy) -> Observation:
         with progress.asking(name):
-            return ask(kinds[name], name, wanted, observed, retry)
+            return ask(kind, name, wanted, observed, retry)
 
-    try:
+    def surveyed(kinds: Kinds, retry: RetryPolicy) -> RetryPolicy:
+        progress.asks(len(kinds))
         for level in graph.levels(kinds):
-            asked = [(name, pool.submit(look, name, retry)) for name in level]
+            asked = [(name, pool.submit(look, kinds[name], name, retry)) for name in level]
             for name, answer in asked:
                 try:
                     observed.take(name, answer.result())
@@ -90,15 +91,19 @@ def survey(
                     # nothing can be applied now, so the later kinds don't wait for this server again
                     if isinstance(error, Unreachable):
                         retry = replace(retry, attempts=1, lasts=0, first=0)
+        return retry
+
+    try:
+        retry = surveyed(kinds, retry)
+        if further is not None:
+            surveyed(further(observed), retry)
     finally:
         # all have answered, except after an interrupt: then no server is waited for
         pool.shutdown(wait=False, cancel_futures=True)
     return observed
 
 
-def ask(
-    kind: Kind[Any, Any], name: str, wanted: Specs, observed: ObservedState, retry: RetryPolicy
-) -> Observation:
+def ask(kind: AnyKind, name: str, wanted: Specs, observed: ObservedState, retry: RetryPolicy) -> Observation:
     """One kind's bulk read, retried. If the retries end in an outage, what could be read so far is
     returned.
     """
@@ -135,9 +140,7 @@ def specs_of(name: str, wanted: Specs) -> dict[str, Any]:
     return {key.name: spec for key, spec in wanted.items() if key.kind == name}
 
 
-def needs_of(
-    name: str, kind: Kind[Any, Any], wanted: Specs, observed: ObservedState
-) -> dict[Key, ResolvedRef]:
+def needs_of(name: str, kind: AnyKind, wanted: Specs, observed: ObservedState) -> dict[Key, ResolvedRef]:
     """The specs and states of the other kinds that this kind may refer to; {} for a kind that does not read
     them.
     """

@@ -52,6 +52,11 @@ class Mark:
         """The name of the resource, without its kind."""
         return self.address.partition("/")[2]
 
+    @property
+    def kind(self) -> str:
+        """The kind of the resource."""
+        return self.address.partition("/")[0]
+
     def name_of(self, site: str, kind: str) -> str | None:
         """The resource's name if it is of this site and kind, else None."""
         return self.name if self.site == site and self.address.startswith(f"{kind}/") else None

@@ -13,6 +13,7 @@ from pydantic import AfterValidator
 from bfinfra.backends.vcenter.policies import StoragePolicies
 from bfinfra.backends.vcenter.registries import Registries, Registry
 from bfinfra.backends.vcenter.supervisors import Supervisors
+from bfinfra.kinds.attributes import ATTRIBUTES
 from bfinfra.kinds.named import nowhere
 from bfinfra.kinds.supervisor.base import cluster_notes
 from bfinfra.kinds.supervisor.base.cluster_notes import RIGHTS, Leave, OnCluster, Take
@@ -37,7 +38,7 @@ from bfinfra.model.units import Bytes, bytes_text
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
 
-ATTRIBUTE = "bfinfra.registry"
+ATTRIBUTE = ATTRIBUTES["registry"]
 NSX = "NSXT_CONTAINER_PLUGIN"
 MIB = 2**20
 Cluster = Annotated[str, Ref("supervisor", optional=True)]

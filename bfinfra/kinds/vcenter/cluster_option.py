@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, StringConstraints
 
+from bfinfra.kinds.attributes import ATTRIBUTES
 from bfinfra.kinds.vcenter.base import host_setting
 from bfinfra.kinds.vcenter.base.host_setting import Place, State
 from bfinfra.model.context import PlanContext, ResolvedRef
@@ -76,7 +77,7 @@ class ClusterOption(host_setting.Settings[Spec, State]):
     followed = True
     step_types = (Set, Commit, PutBack)
     name = "cluster_option"
-    prefix = "bfinfra.drs."
+    prefix = ATTRIBUTES["cluster_option"]
     undescribed = "a cluster doesn't tell which of its options were set on purpose"
 
     def __init__(self, vcenter: VCenter, cluster_options: ClusterOptions, site: Site) -> None:

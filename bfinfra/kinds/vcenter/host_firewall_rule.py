@@ -9,6 +9,7 @@ from typing import Annotated
 
 from pydantic import StringConstraints
 
+from bfinfra.kinds.attributes import ATTRIBUTES
 from bfinfra.kinds.capabilities import PVRDMA
 from bfinfra.kinds.vcenter.base import host_setting
 from bfinfra.kinds.vcenter.base.host_note import RIGHTS
@@ -71,7 +72,7 @@ class HostFirewallRule(host_setting.HostSettings[Spec, State]):
     document = Document.PVRDMA
     step_types = (Set, Commit, PutBack)
     name = "host_firewall_rule"
-    prefix = "bfinfra.firewall."
+    prefix = ATTRIBUTES["host_firewall_rule"]
     looked_for = ("pvrdma",)
 
     def values(self, moids: Iterable[str], keys: Iterable[str]) -> Mapping[str, Mapping[str, str]]:

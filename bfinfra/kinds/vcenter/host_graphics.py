@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from bfinfra.kinds import capabilities
+from bfinfra.kinds.attributes import ATTRIBUTES
 from bfinfra.kinds.vcenter.base import host_setting
 from bfinfra.kinds.vcenter.base.host_note import RIGHTS
 from bfinfra.kinds.vcenter.base.host_setting import Place, State
@@ -109,7 +110,7 @@ class HostGraphics(host_setting.HostSettings[Spec, State]):
     document = Document.PVRDMA
     step_types = (Set, Commit, PutBack)
     name = "host_graphics"
-    prefix = "bfinfra.graphics."
+    prefix = ATTRIBUTES["host_graphics"]
     looked_for = ("type",)
 
     def values(self, moids: Iterable[str], keys: Iterable[str]) -> Mapping[str, Mapping[str, str]]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import StringConstraints, model_validator
 
+from bfinfra.kinds.attributes import ATTRIBUTES
 from bfinfra.kinds.capabilities import PVRDMA
 from bfinfra.kinds.vcenter.base import host_setting
 from bfinfra.kinds.vcenter.base.host_note import RIGHTS
@@ -91,7 +92,7 @@ class HostOption(host_setting.HostSettings[Spec, State]):
     document = Document.PVRDMA
     step_types = (Set, Commit, PutBack)
     name = "host_option"
-    prefix = "bfinfra.option."
+    prefix = ATTRIBUTES["host_option"]
     looked_for = ("Net.PVRDMAVmknic",)
 
     def refers(self, applied: Mapping[str, object]) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ from bfinfra.backends.vcenter.esxi import lost_hosts
 from bfinfra.backends.vcenter.esxi_settings import Noted, Vmk, VmkPlan
 from bfinfra.backends.vcenter.networks import Networks, Switch
 from bfinfra.backends.vcenter.places import only
+from bfinfra.kinds.attributes import ATTRIBUTES
 from bfinfra.kinds.capabilities import SETTINGS
 from bfinfra.kinds.vcenter.base import frames
 from bfinfra.kinds.vcenter.base.host_note import RIGHTS, HostNote
@@ -37,7 +38,7 @@ from bfinfra.model.suggest import nearest
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
 
-PREFIX = "bfinfra.vmkernel."
+PREFIX = ATTRIBUTES["vmkernel_adapter"]
 DHCP = "dhcp"
 NETWORK = (holds("hosts", "Host.Config.Network"), *RIGHTS)
 

@@ -12,6 +12,7 @@ from bfinfra.backends.vcenter.content import ContentLibraries
 from bfinfra.backends.vcenter.places import meant
 from bfinfra.backends.vcenter.policies import StoragePolicies
 from bfinfra.backends.vcenter.supervisors import Supervisor, Supervisors
+from bfinfra.kinds.attributes import ATTRIBUTES
 from bfinfra.kinds.supervisor.base import cluster_notes
 from bfinfra.kinds.supervisor.base.cluster_notes import Leave, Take
 from bfinfra.kinds.supervisor.supervisor import body, enabled, foundation, supervisors_body
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
 
 __all__ = ["Spec", "State", "SupervisorKind"]
-ATTRIBUTE = "bfinfra.supervisor"
+ATTRIBUTE = ATTRIBUTES["supervisor"]
 
 
 class SupervisorKind(kind.Kind[Spec, State]):

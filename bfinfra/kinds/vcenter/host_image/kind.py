@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bfinfra.backends.vcenter.esxi import lost_host
 from bfinfra.backends.vcenter.vm import CONNECTED
+from bfinfra.kinds.attributes import ATTRIBUTES
 from bfinfra.kinds.vcenter.base import host_setting
 from bfinfra.kinds.vcenter.base.begun import Begun, Wait, held
 from bfinfra.kinds.vcenter.host_image.branches import newer_guests
@@ -56,7 +57,7 @@ class HostImageKind(host_setting.Settings[Spec, State]):
         holds("depots", "VcIntegrity.lifecycleSettings.Read"),
     )
     name = "host_image"
-    prefix = "bfinfra.image."
+    prefix = ATTRIBUTES["host_image"]
     undescribed = "an image doesn't tell which of its components were added for GPUs"
 
     def __init__(self, vcenter: VCenter, host_images: HostImages, site: Site) -> None:

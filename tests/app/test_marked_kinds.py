@@ -1,0 +1,99 @@
+"""Kinds that a site doesn't use: which of them are imported and asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import bfinfra
+from bfinfra.app import wiring
+from bfinfra.app.marked_kinds import ON_MACHINES, SHOWN, MarkedKinds
+from bfinfra.backends.survey_cache import SurveyCache
+from bfinfra.backends.vcenter import attributes
+from bfinfra.backends.vcenter.vm import Brief
+from bfinfra.kinds import kind as kind_named
+from bfinfra.kinds.attributes import ATTRIBUTES
+from bfinfra.model.errors import Forbidden
+from bfinfra.model.mark import Mark
+from bfinfra.sandbox import Running
+
+HEAD = """\
+site: example
+vcenter:
+  server: vc.small.test
+  username: admin@small.test
+  password: {env: VCENTER_PASSWORD}
+  trust: {ca_file: ca.pem}
+"""
+CLASS = "vm_class:\n  big: {cpus: 2, memory: 4GiB}\n"
+
+
+def found(
+    marks: tuple[str, ...] = (), defined: Mapping[int, str] | Callable[[Any], Any] | None = None
+) -> frozenset[str]:
+    """The kinds that have something where the VMs have these marks, and vCenter these attributes."""
+    machines = [Brief(f"vm-{number}", "m", "group-v1", "", ("", mark)) for number, mark in enumerate(marks)]
+    vcenter = SimpleNamespace(
+        defined=defined if callable(defined) else lambda _: defined or {},
+        session=SimpleNamespace(read=lambda ask: ask(None)),
+        machines=SimpleNamespace(survey=lambda *_: machines),
+    )
+    return frozenset(MarkedKinds(vcenter, SurveyCache(), "example")())  # type: ignore[arg-type]  # what it uses of a vCenter
+
+
+def test_where_nothing_shows_a_kind_it_is_neither_imported_nor_asked(
+    tmp_path: Path, sandbox: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imported: set[str] = set()
+
+    def noted(name: str) -> Any:
+        imported.add(name)
+        return kind_named(name)
+
+    monkeypatch.setattr(wiring, "kind_named", noted)
+    (tmp_path / "site.yaml").write_text(HEAD + CLASS)
+    site = bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox)
+    assert bfinfra.plan(site, context=bfinfra.RunContext(sandbox=sandbox)).pending
+    assert "storage_policy" in imported
+    assert not imported & SHOWN
+
+
+@pytest.mark.parametrize("kind", sorted(ATTRIBUTES))
+def test_an_attribute_shows_its_kind(kind: str) -> None:
+    assert found(defined={101: "bfinfra", 102: f"{ATTRIBUTES[kind]}x"}) == {kind}
+
+
+@pytest.mark.parametrize("kind", sorted(ON_MACHINES))
+def test_a_mark_of_the_site_on_a_vm_shows_its_kind(kind: str) -> None:
+    ours, others = Mark("example", f"{kind}/m").encode(), Mark("another", f"{kind}/m").encode()
+    assert found(marks=(ours, others)) == {kind}
+    assert found(marks=(others,)) == frozenset()
+
+
+def test_where_that_can_t_be_read_every_such_kind_is_unreadable_and_says_why(
+    tmp_path: Path, sandbox: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(_: object) -> Mapping[int, str]:
+        raise Forbidden("no right to see definitions")
+
+    monkeypatch.setattr(attributes, "defined", away)
+    (tmp_path / "site.yaml").write_text(HEAD + CLASS)
+    site = bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox)
+    unreadable = bfinfra.plan(site, context=bfinfra.RunContext(sandbox=sandbox)).unreadable
+    assert unreadable.keys() == SHOWN | {"resource_pool"}  # which looks for its own attribute
+    assert all("no right to see definitions" in why for why in unreadable.values())
+
+
+def test_what_a_used_kind_looks_at_is_asked_with_it(tmp_path: Path, sandbox: Running) -> None:
+    (tmp_path / "site.yaml").write_text(
+        HEAD + "bitfusion_vm:\n  notebook: {vm: notebook, settings: {a: b}}\n"
+    )
+    site = bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox)
+    context = bfinfra.RunContext(sandbox=sandbox)
+    with wiring.bound_kinds(site, context, site.resources, read_only=True) as bound:
+        assert {"bitfusion_vm", "virtual_machine", "vm_class"} <= bound.kinds.keys()
+        assert not ATTRIBUTES.keys() & bound.kinds.keys()
