@@ -240,7 +240,9 @@ class Outages:
         if isinstance(error, Busy) and error.retry_after is not None:
             return error.retry_after
         if _unmet(error):
-            return max(SHORT_PAUSE, took)
+            soon = max(SHORT_PAUSE, took)
+            waited = outage.last + soon - outage.since > self._lasting(outage)
+            return LONGEST_PAUSE if waited else soon  # who comes later need not ask, too
         if outage.failures == 1:
             return took
         doubled = pause(outage.failures - 1, FIRST_PAUSE, LONGEST_PAUSE) * random.SystemRandom().uniform(
