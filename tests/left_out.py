@@ -1,6 +1,6 @@
 """Which tests a run leaves out, unless it is asked for them: those that need real peers (--peers), and those marked
-thorough (--thorough; --share for some of them), unless tests are chosen by a path, -k or -m. --backend=live alone
-runs those that ask the peers of script/peers, and no others.
+thorough (--thorough; --share for some of them, --since for those that a change concerns), unless tests are chosen by
+a path, -k or -m. --backend=live alone runs those that ask the peers of script/peers, and no others.
 
 The summary says how many were left out, and how to run them.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from changed import since
 
 HERE = Path(__file__).parent
 CONTRACT, PEERS = HERE / "contract", HERE / "peers"
@@ -46,6 +47,9 @@ class Share(NamedTuple):
 
 
 ALL = Share(1, 1)
+MOST = 400
+"""Thorough tests that a change runs: an hour of processor at most. More are drawn."""
+OF_CHANGE = pytest.StashKey[str]()
 
 
 def pytest_addoption(parser: Any) -> None:
@@ -63,6 +67,11 @@ def pytest_addoption(parser: Any) -> None:
         "--share",
         metavar="K/N",
         help="of the tests marked thorough, run every N-th, the K-th of N; with --peers too",
+    )
+    parser.addoption(
+        "--since",
+        metavar="COMMIT",
+        help="of the tests marked thorough, run those that the changes since a commit concern, beside those of --share",
     )
 
 
@@ -85,19 +94,27 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     share = _share(config)
     if share is not ALL and not config.getoption("lf", False):  # which collects a part of a file
         _no_parameter_is_misspelt(items)
-    out: dict[Any, str] = {}
+    out = {item: why for item in items if (why := _needs(item, live=live, peers=peers))}
+    concerned = _concerned(config, [item for item in items if item not in out], share)
     for item in items:
-        if live and not peers:
-            if _others(item):
-                out[item] = LIVE
-        elif not peers and item.get_closest_marker("peers"):
-            out[item] = REAL
-        elif _is_thorough(item) and not (share and _in(share, item)):
+        if (
+            item not in out
+            and _is_thorough(item)
+            and item not in concerned
+            and not (share and _in(share, item))
+        ):
             out[item] = THOROUGH
     items[:] = [item for item in items if item not in out]
     config.stash[COUNTS] = {why: list(out.values()).count(why) for why in TO_RUN_THEM}
     if out:
         config.hook.pytest_deselected(items=list(out))
+
+
+def _needs(item: Any, *, live: bool, peers: bool) -> str:
+    """The peers that a test needs and a run doesn't have."""
+    if live and not peers:
+        return LIVE if _others(item) else ""
+    return REAL if not peers and item.get_closest_marker("peers") else ""
 
 
 def _share(config: Any) -> Share | None:
@@ -111,6 +128,22 @@ def _share(config: Any) -> Share | None:
         raise pytest.UsageError(f"--share {text}: expected K/N, such as 2/6, K of 1 to N") from None
 
 
+def _concerned(config: Any, items: list[Any], share: Share | None) -> frozenset[Any]:
+    """The thorough tests that the changes concern; where they are more than `MOST`, as random a part as a share."""
+    base = config.getoption("--since")
+    if not base or share is ALL:
+        return frozenset()
+    found = since(base, share.k if share else 0)
+    some = sorted(
+        (item for item in items if _is_thorough(item) and not _is_alone(item) and found.has(item)),
+        key=lambda item: zlib.crc32(item.nodeid.encode()),
+    )
+    where = "all" if found.all else ", ".join(sorted({*found.kinds, *found.paths}))
+    more = f"; {len(some) - MOST} more were not drawn" if len(some) > MOST else ""
+    config.stash[OF_CHANGE] = f"changed since {base}: {where}: {min(len(some), MOST)} thorough tests{more}"
+    return frozenset(some[:MOST])
+
+
 def _chosen(config: Any) -> bool:
     """Whether the run is of some tests, by path, -k or -m, and not of the whole suite."""
     by_path = config.args_source is pytest.Config.ArgsSource.ARGS
@@ -121,8 +154,11 @@ def _in(share: Share, item: Any) -> bool:
     """Whether a thorough test is in a share. One that is marked `alone` keeps all processors busy for a minute: it
     is in none but the whole.
     """
-    alone = any(marker.kwargs.get("alone") for marker in item.iter_markers("thorough"))
-    return share is ALL or (not alone and share.has(item.nodeid))
+    return share is ALL or (not _is_alone(item) and share.has(item.nodeid))
+
+
+def _is_alone(item: Any) -> bool:
+    return any(marker.kwargs.get("alone") for marker in item.iter_markers("thorough"))
 
 
 def _is_thorough(item: Any) -> bool:
@@ -153,16 +189,21 @@ def pytest_sessionfinish(session: Any) -> None:
     """A worker of xdist tells its controller, which collects nothing itself."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["left out"] = session.config.stash.get(COUNTS, {})
+        session.config.workeroutput["of change"] = session.config.stash.get(OF_CHANGE, "")
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Every worker collects the same tests: the counts are any one's."""
     node.config.stash.setdefault(COUNTS, {})
-    node.config.stash[COUNTS] |= getattr(node, "workeroutput", {}).get("left out", {})
+    said = getattr(node, "workeroutput", {})
+    node.config.stash[COUNTS] |= said.get("left out", {})
+    node.config.stash[OF_CHANGE] = said.get("of change", "")
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: Any) -> None:
+    if line := config.stash.get(OF_CHANGE, ""):
+        terminalreporter.write_line(line)
     for why, count in config.stash.get(COUNTS, {}).items():
         if count:
             words = ("test" if count == 1 else "tests", why, "was" if count == 1 else "were")
