@@ -62,6 +62,12 @@ class PowerCycle(Harsh):
     disruption = Disruption.POWER_CYCLE
 
 
+class Unexplained(Restart):
+    """restart it"""
+
+    why = ""
+
+
 class AskedFor(Reboot):
     """reboot it, as the site asks"""
 
@@ -152,7 +158,7 @@ def test_a_restart_a_reboot_and_a_power_cycle_need_an_allowance(how: Disruption,
 
 
 def test_the_worst_disruption_is_named_and_the_same_reason_once() -> None:
-    (told,) = refused(Allow(), item(Action.UPDATE, Restart(), PowerCycle(), Reboot()))
+    (told,) = refused(Allow(), item(Action.UPDATE, Unexplained(), Restart(), PowerCycle(), Reboot()))
     assert told.startswith("the plan needs a power-cycle of box/a; the box is shut meanwhile; allow")
 
 
@@ -213,7 +219,12 @@ def test_a_plan_with_problems_writes_nothing_whatever_is_allowed() -> None:
     assert raised.value.problems == (wrong,)
 
 
-def test_what_can_not_be_read_stops_the_apply_once_for_each_cause() -> None:
+def test_what_can_not_be_read_stops_the_apply() -> None:
+    with pytest.raises(BfinfraError, match="box/b can't be read; no right"):
+        check(Plan("toys", (item(Action.CREATE, Paint()),), unreadable={"box/b": "no right"}), ALL)
+
+
+def test_problems_are_reported_with_what_can_not_be_read_which_is_named_once_for_each_cause() -> None:
     dead = "the server does not answer"
     plan = Plan(
         "toys",
