@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from threading import Event
 
 import pytest
 
@@ -219,6 +220,17 @@ def test_once_the_run_is_stopped_nothing_is_tried_again(clock: Clock, look: bool
     with pytest.raises(Busy):
         policy.look(what, lambda _: None) if look else policy.read(what)
     assert (clock.tries, clock.slept) == (1, [])
+
+
+def test_a_pause_is_as_long_as_it_says_and_listens_for_a_stop() -> None:
+    class Heard(Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waited.append(timeout)
+            return False
+
+    waited: list[float | None] = []
+    RetryPolicy(halt=Heard()).rest(7.0)
+    assert waited == [7.0]
 
 
 def test_a_stop_ends_the_pause_itself() -> None:
