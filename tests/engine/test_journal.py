@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from bfinfra.engine import journal
-from bfinfra.model.errors import BfinfraError, Locked
-from bfinfra.model.events import Started, StepBegun
+from bfinfra.model.errors import BfinfraError, Locked, Problem
+from bfinfra.model.events import Event, Progressed, Started, StepBegun, StepEnded
+from bfinfra.model.kind import Done
 from bfinfra.model.plan import Action
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site, VCenterSettings
@@ -76,6 +77,7 @@ def test_the_lock_names_its_holder_and_dies_with_it() -> None:
         env=dict(os.environ),
     )
     with holder:
+        assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
         with (
             pytest.raises(
@@ -106,14 +108,14 @@ def test_a_folder_that_cannot_be_made_is_reported_with_what_to_do(
 
 def test_steps_that_begin_at_once_share_the_wait_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     log = journal.Journal("s")
-    under_way, go_on, synced = threading.Event(), threading.Event(), []
+    under_way, go_on, synced = threading.Event(), threading.Event(), list[int]()
 
     def slow(_: int) -> None:
         synced.append(len(log.path.read_text().splitlines()))
         under_way.set()
         assert go_on.wait(60)
 
-    monkeypatch.setattr(journal.os, "fdatasync", slow)
+    monkeypatch.setattr(os, "fdatasync", slow)
     began = [
         threading.Thread(
             target=log, args=(StepBegun(at=1.0, key=Key("box", str(n)), title="make", number=1),)
@@ -137,7 +139,7 @@ def site_at(server: str | None, name: str = "s", sandbox: Path | None = None) ->
     return Site(name, VCenterSettings(server=server) if server else None, {}, stand_ins=sandbox)
 
 
-def test_a_site_on_two_vcenters_has_two_journals_and_one_history():
+def test_a_site_on_two_vcenters_has_two_journals_and_one_history() -> None:
     one, two = (journal.scope(site_at(server)) for server in ("VC1.lab.test", "vc2.lab.test:8443"))
     assert (one, two) == ("s/vcenter-vc1.lab.test", "s/vcenter-vc2.lab.test:8443")
     for at, scope in enumerate((two, one)):
@@ -150,7 +152,7 @@ def test_a_site_on_two_vcenters_has_two_journals_and_one_history():
         pass
 
 
-def test_what_an_earlier_release_kept_by_the_name_alone_is_found_and_moved_on_to_the_first_vcenter():
+def test_what_an_earlier_release_kept_by_the_name_alone_is_found_and_moved_on_to_the_first_vcenter() -> None:
     old = journal.folder("s")
     for name in ("journal.jsonl", "drift.json"):
         (old / name).write_text('{"event":"Started","key":"box/a"}\n')
@@ -163,9 +165,145 @@ def test_what_an_earlier_release_kept_by_the_name_alone_is_found_and_moved_on_to
     assert [*journal.read(second)] == [*journal.read("s")] == []
 
 
-def test_a_sandbox_has_a_journal_of_its_own_and_after_a_reset_another(tmp_path):
+def test_a_sandbox_has_a_journal_of_its_own_and_after_a_reset_another(tmp_path: Path) -> None:
     first = journal.scope(site_at("vc1", sandbox=tmp_path / "files"))
     assert first == journal.scope(site_at("vc1", sandbox=tmp_path / "files"))
     (tmp_path / "files/.bfinfra/begun").unlink()
     os.utime(tmp_path / "files")
     assert {first, journal.scope(site_at("vc1", sandbox=tmp_path / "files"))} > {first}
+
+
+def written(*events: Event) -> list[journal.Line]:
+    log = journal.Journal("s")
+    for each in events:
+        log(each)
+    log.close()
+    return [*journal.read("s")]
+
+
+def test_a_line_says_which_run_did_what_to_which_resource() -> None:
+    (line,) = written(event("a"))
+    assert {**line, "run": ""} == {"run": "", "event": "Started", "at": 0, "key": "box/a", "action": "create"}
+    (_, other) = written(event("a"))
+    assert line["run"] != other["run"]
+
+
+def test_the_progress_of_a_step_is_not_kept() -> None:
+    assert written(Progressed(at=0, key=Key("box", "a"), progress=Done("planks", 1))) == []
+
+
+def test_only_the_begin_of_a_step_waits_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fdatasync", synced.append)
+    log, key = journal.Journal("s"), Key("box", "a")
+    log(event("a"))
+    assert synced == []
+    log(StepBegun(at=0, key=key, title="make a", number=1))
+    assert len(synced) == 1
+    log(StepEnded(at=0, key=key, title="make a", number=1, seconds=1, problem=Problem("no"), again=False))
+    assert len(synced) == 1
+    log(StepBegun(at=0, key=key, title="make a", number=2))
+    assert len(synced) == 2
+    log.close()
+
+
+def test_two_runs_that_write_at_once_cut_no_line_of_each_other() -> None:
+    one, two = journal.Journal("s"), journal.Journal("s")
+    for name in "abc":
+        one(event(name))
+        two(event(name.upper()))
+    one.close()
+    two.close()
+    assert [line["key"] for line in journal.read("s")] == [f"box/{name}" for name in "aAbBcC"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[1]",
+        "no JSON",
+        "[" * 100_000,
+        '{"event":"Started","key":1}',
+        '{"event":"Started","run":null}',
+        '{"event":"Started","at":"noon"}',
+        '{"event":"Started","at":-1}',
+        '{"event":"Started","at":1e12}',
+        '{"event":"Started","at":NaN}',
+        '{"event":"Started","problem":[1]}',
+        '{"event":"Started","problem":{"what":1}}',
+    ],
+)
+def test_a_line_that_no_journal_wrote_is_skipped(text: str) -> None:
+    written(event("a"))
+    with (journal.folder("s") / "journal.jsonl").open("a") as file:
+        file.write(text + "\n")
+    assert [line["key"] for line in written(event("b"))] == ["box/a", "box/b"]
+
+
+def test_lines_of_every_form_that_a_journal_writes_are_read() -> None:
+    (journal.folder("s") / "journal.jsonl").write_text(
+        '{"event":"StepEnded","problem":null,"seconds":0}\n{"event":"Ended","problem":{"what":"no"},"at":2e11}\n'
+    )
+    assert [line["event"] for line in journal.read("s")] == ["StepEnded", "Ended"]
+
+
+def test_of_an_endless_journal_only_the_end_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "MOST", 300)
+    written(*(event(f"{number:03}") for number in range(100)))
+    read = [line["key"] for line in journal.read("s")]
+    assert read == [f"box/{number:03}" for number in range(100 - len(read), 100)]
+    assert 1 <= len(read) <= 3
+
+
+def test_an_endless_line_is_read_in_parts_which_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "LONGEST", 200)
+    (journal.folder("s") / "journal.jsonl").write_text('{"event":"Started","key":"' + "x" * 1000 + '"}\n')
+    assert [line["key"] for line in written(event("a"))] == ["box/a"]
+
+
+def test_what_was_never_written_is_empty() -> None:
+    assert [*journal.read("s")] == [*journal.everywhere("s")] == []
+    assert not journal.place("s").exists(), "who only reads makes nothing"
+
+
+@pytest.mark.parametrize("name", ["../s", "", "/etc", ".."])
+def test_a_name_that_leads_elsewhere_is_no_name_of_a_site(name: str) -> None:
+    for do in (journal.folder, journal.place, lambda name: [*journal.everywhere(name)]):
+        with pytest.raises(BfinfraError, match="this can't be the name of a site"):
+            do(name)
+
+
+def test_a_site_without_a_vcenter_is_known_by_its_name_alone() -> None:
+    assert journal.scope(site_at(None)) == "s"
+    assert journal.scope(site_at("vc1:443")) == journal.scope(site_at("VC1")) == "s/vcenter-vc1"
+
+
+def test_the_history_of_two_vcenters_is_told_run_by_run_in_the_order_in_which_they_began() -> None:
+    for scope, at in (("s/vcenter-b", 1.0), ("s/vcenter-a", 2.0), ("s/vcenter-b", 3.0)):
+        log = journal.Journal(scope)
+        for later in (0.0, 100.0):
+            log(Started(at=at + later, key=Key("box", f"{scope[-1]}{at:.0f}"), action=Action.CREATE))
+        log.close()
+    assert [line["key"] for line in journal.everywhere("s")] == [
+        f"box/{run}" for run in ("b1", "a2", "b3") for _ in range(2)
+    ]
+
+
+def test_the_lock_of_one_site_is_not_that_of_another() -> None:
+    with journal.lock("s"), journal.lock("t"):
+        pass
+
+
+def test_the_lock_is_free_once_its_run_has_ended_and_names_nobody_of_before() -> None:
+    with journal.lock("s"):
+        path = journal.folder("s") / "lock"
+        assert path.read_text() == str(os.getpid())
+    path.write_text("1234567890 of a longer number")
+    with journal.lock("s"):
+        assert path.read_text() == str(os.getpid())
+
+
+def test_a_run_that_failed_frees_the_lock() -> None:
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError), journal.lock("s"):
+            _ = 1 / 0

@@ -23,7 +23,7 @@ from engine.toys import (
 
 from bfinfra.engine.observe import survey
 from bfinfra.engine.plan import DesiredState
-from bfinfra.engine.reconciler import MOST_STEPS, Halted, Reconciler
+from bfinfra.engine.reconciler import Halted, Reconciler
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model import compare
 from bfinfra.model.errors import BfinfraError, Busy, Conflict, Denied, Diverged, Exists, Unreachable
@@ -313,7 +313,7 @@ def test_an_item_that_never_ends_is_given_up(made: ToyWorld, monkeypatch: pytest
     with pytest.raises(BfinfraError, match=r"box/a is still not done after \d+ steps") as raised:
         Run(made).take()
     assert raised.value.problems[0].next == "report this; nothing more is tried"
-    assert len(made.writes) == MOST_STEPS + 1 + 1, "64, that of its plan, and the one that was too many"
+    assert len(made.writes) == 64 + 1 + 1, "64, that of its plan, and the one that was too many"
 
 
 # Nothing that the plan did not announce.
