@@ -262,6 +262,26 @@ def test_a_step_that_fails_safely_runs_without_a_read_before_it_and_only_the_fir
     assert world.reads == [("box", False)] * 2, "before the second try, and after it"
 
 
+def exclusive() -> Item:
+    return Item(A, Action.CREATE, (Exclusive(name="a", fields={}, mark=Mark("toys", "box/a")),))
+
+
+def test_what_needs_another_step_by_now_is_read_before_it() -> None:
+    world = ToyWorld()
+    run = Run(world)
+    run.items[A] = exclusive()  # by now it is a plain one
+    world.reads.clear()
+    run.take()
+    assert world.reads == [("box", False)] * 2
+
+
+def test_what_needs_no_step_by_now_is_read_and_done(made: ToyWorld) -> None:
+    run = Run(made)
+    run.items[A] = exclusive()
+    assert run.take()
+    assert (made.reads[-1], made.writes) == (("box", False), [])
+
+
 def test_any_other_step_is_read_before_it() -> None:
     world = ToyWorld()
     run = Run(world)
@@ -283,6 +303,31 @@ def test_a_step_that_does_not_take_is_run_twice_and_then_given_up() -> None:
         Run(world).take()
     assert raised.value.problems[0].next == "look at the object: somebody else may be undoing the change"
     assert world.writes == ["make a", "make a"]
+
+
+def test_a_step_may_be_run_twice_after_another_one(made: ToyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = (Change(name="a", fields={"size": size}, mark=Mark("toys", "box/a")) for size in (3, 4))
+    left: list[Step] = [first, second, second, second]
+    monkeypatch.setattr(Box, "steps", staticmethod(lambda *_: (left.pop(0),)))
+    run = Run(made)
+    run.items[A], left[:] = Item(A, Action.UPDATE, (first, second)), [first, second, second, second]
+    with pytest.raises(BfinfraError, match="does not show the change"):
+        run.take()
+    assert made.writes == ["change a"] * 3
+
+
+def test_two_different_steps_that_destroy_follow_each_other(
+    made: ToyWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    burns = [Burn(name="a"), Burn(name="b")]
+    left: list[Step] = [*burns]
+    monkeypatch.setattr(Box, "steps", staticmethod(lambda *_: tuple(left[:1])))
+    made.things["box", "b"] = made.things["box", "a"]
+    made.after = lambda _: left.pop(0)  # type: ignore[assignment]  # what it answers is not looked at
+    run = Run(made)
+    run.items[A] = Item(A, Action.UPDATE, (*burns,))
+    assert run.take()
+    assert made.writes == ["burn a", "burn b"]
 
 
 @dataclass(frozen=True, kw_only=True)
