@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
+from kinds.of_several import of_several
 from kinds.unmanaged import Entry, Look, on_machine
 from pydantic import ValidationError
 
@@ -95,6 +96,7 @@ def steps(wanted: Spec | None, token=TOKEN, package=PACKAGE, **on: Installed):
     )
 
 
+@of_several("bitfusion_client.hosts")
 def test_everything_is_set_up_in_one_play_where_nothing_exists():
     (step,) = steps(spec())
     assert (type(step), step.title()) == (SetUp, "set the Bitfusion client up on one, two")

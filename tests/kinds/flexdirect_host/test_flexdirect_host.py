@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from kinds.of_several import of_several
 from kinds.unmanaged import Entry, Look, on_machine
 
 from bfinfra.kinds.machine.flexdirect_host import decide
@@ -66,6 +67,7 @@ def steps(wanted: Spec | None, now: State | None, licensed=("one", "two"), packa
     return decide.steps(wanted, now, PlanContext(MARK, facts=facts))
 
 
+@of_several("flexdirect_host.hosts")
 def test_everything_is_set_up_in_one_play_where_nothing_exists():
     (step,) = steps(spec(), None, licensed=())
     assert type(step) is SetUp
@@ -101,6 +103,7 @@ def test_what_agrees_is_left_and_what_differs_is_done_where_it_differs():
     ]
 
 
+@of_several("flexdirect_host.scheduler.gpus")
 def test_other_gpus_restart_the_scheduler_and_that_disrupts():
     before, wanted = spec(), spec(scheduler={"devices": ["0", "2"], "port": 56002, "address": "10.0.0.1"})
     (step,) = steps(wanted, state(one=installed(before), two=installed(before)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kinds.of_several import of_several
 from kinds.unmanaged import Entry, Look, on_machine
 
 from bfinfra.kinds.machine.flexdirect_pool import Spec
@@ -14,6 +15,7 @@ def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
     return on_machine(sandbox, "cpu-01", f"/etc/bitfusionio/{name}_servers.conf", "10.5.0.9\n")
 
 
+@of_several("flexdirect_pool.hosts")
 def test_the_default_is_written_twice_and_a_host_has_one():
     spec = Spec(servers=("t4",), hosts=("one", "two"))
     assert spec.files("T4") == ("T4_servers.conf",)

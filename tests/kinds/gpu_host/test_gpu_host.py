@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from kinds.of_several import of_several
 from pydantic import ValidationError
 
 from bfinfra.backends.vcenter.esxi import Holder, HostDetail, PciDevice
@@ -72,6 +73,7 @@ def test_a_host_that_is_not_there_is_refused_with_the_nearest_name():
         GpuHost.steps("esx9", spec(), None, AROUND)
 
 
+@of_several("gpu_host.passthrough.count")
 def test_cards_are_enabled_and_how_they_were_is_noted_first():
     step = GpuHost.steps("esx1", spec(), host(card(ONE), card(TWO, on=True)), AROUND)[0]
     assert dict(step.wanted) == {ONE: True}

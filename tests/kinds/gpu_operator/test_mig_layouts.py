@@ -30,6 +30,7 @@ from kinds.gpu_operator.at_gpus import (
     pods_of,
     work,
 )
+from kinds.of_several import of_several
 from waiting import until
 
 from bfinfra.engine.guard import Allow, objections
@@ -64,6 +65,7 @@ def noted(cluster: Any, name: str) -> Any:
     return json.loads(text) if text else None
 
 
+@of_several("gpu_operator.mig_layouts.nodes")
 def test_nodes_are_divided_one_after_the_other(site, cluster):
     given(site, mig_layouts=WHOLE)
     assert site.titles(ADDRESS) == [

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kinds.of_several import of_several
 from kinds.unmanaged import Entry, Look, config_map, on_machine
 from rights.given import by_kubeadm
 
@@ -122,6 +123,7 @@ def whole(given: Spec) -> dict[str, Node]:
     return {host: node(given, host) for host in given.hosts}
 
 
+@of_several("kubeadm_cluster.workers")
 def test_from_nothing_all_is_done_in_order() -> None:
     found = steps(spec(), {host: blank(name=host, fstab=FSTAB, swap=True) for host in ("m", "w1", "w2")})
     assert titles(found) == [

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from kinds.lifecycle import EXAMPLES, apply, drift, endings, made, plan, world
+from kinds.of_several import of_several
 from kinds.unmanaged import Entry, Look, on_machine
 
 from bfinfra.backends.ansible import LinuxHosts
@@ -105,6 +106,7 @@ def built(**state: Any) -> dict[str, ResolvedRef]:
     }
 
 
+@of_several("loaded_image.hosts")
 def test_it_is_loaded_where_it_is_not_and_left_where_it_is() -> None:
     (step,) = steps(spec())
     assert (type(step), step.title(), step.runtimes) == (

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kinds.of_several import of_several
 from kinds.unmanaged import Entry, Look, on_machine
 
 from bfinfra.kinds.machine.nvidia_container_toolkit import decide
@@ -170,6 +171,7 @@ def test_a_configuration_that_cant_be_read_is_never_overwritten(broken: str) -> 
         steps(spec(), one=fresh(broken), two=fresh())
 
 
+@of_several("nvidia_container_toolkit.hosts")
 def test_all_is_set_up_in_one_play_where_nothing_exists_and_up_to_date_machines_are_left() -> None:
     (step,) = steps(spec(), one=fresh(), two=fresh(THEIRS))
     assert (type(step), step.names) == (SetUp, "one, two")

@@ -15,6 +15,7 @@ import yaml
 from at_cluster import Site
 from kinds.lifecycle import EVERYTHING, EXAMPLES, QUICK, SPECS, apply, drift, endings, made, plan
 from kinds.nvidia_manifests import OLD, OLDEST, UPSTREAM
+from kinds.of_several import of_several
 from kinds.unmanaged import Entry, Look, kube_object
 from rights.given import other
 
@@ -108,6 +109,7 @@ def test_the_defaults_are_upstreams_manifest():
         ),
     ],
 )
+@of_several("nvidia_device_plugin.time_slicing")
 def test_each_field_changes_what_it_is_for_and_nothing_else(change, found):
     base, changed = (fields(manifest(each, "kube-system")) for each in (spec(), spec(**change)))
     assert {name: value for name, value in changed.items() if base.get(name) != value} == found

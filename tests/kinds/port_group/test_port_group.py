@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from kinds.lifecycle import EXAMPLES, apply, endings, made, plan
+from kinds.of_several import of_several
 from kinds.unmanaged import Entry, Look, network, port_group_on, switch
 from pydantic import ValidationError
 from pyVim.task import WaitForTask
@@ -105,6 +106,7 @@ def group(**changes):
     ("now", "fields"),
     [({"vlan": 30}, {"vlan"}), ({"vlan": None}, {"vlan"}), ({"ports": 4}, {"ports"}), ({"ports": 64}, set())],
 )
+@of_several("port_group.ports")
 def test_a_port_group_is_compared_field_by_field_and_may_have_grown(now, fields):
     spec = port_group.Spec(switch="roce", vlan=31, ports=8)
     on = state(distributed_switch.Spec(), {}).switch

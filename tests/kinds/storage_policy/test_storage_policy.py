@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from kinds.lifecycle import EXAMPLES, apply, drift, endings, made, plan
+from kinds.of_several import of_several
 from kinds.unmanaged import Entry, Look
 from pydantic import ValidationError
 from pyVmomi import SoapStubAdapter, pbm
@@ -157,6 +158,7 @@ def with_tag(home: Category, spec: Spec | None = OWN, users: tuple[str, ...] = (
         ),
     ],
 )
+@of_several("storage_policy.tag.datastores")
 def test_a_tag_is_made_put_on_datastores_and_mended(context, state, steps):
     found = decide("p", OWN, state, context)
     assert [type(step) for step in found] == steps

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 from kinds.lifecycle import EXAMPLES, SPECS, apply, endings, made, plan
+from kinds.of_several import of_several
 from pydantic import ValidationError
 from sandbox.asking import Rest
 from waiting import until
@@ -162,6 +163,11 @@ def seen_facts(meeting=None, primary=None, balancer=None, **policies):
     )
 
 
+@of_several(
+    "supervisor.enable.management.addresses.count",
+    "supervisor.enable.vds.addresses.count",
+    "supervisor.enable.vds.services.count",
+)
 def test_one_that_is_as_it_is_written_is_left():
     assert decide("farm", HOW, seen_facts(), AROUND) == ()
 

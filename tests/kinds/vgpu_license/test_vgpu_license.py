@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kinds.of_several import of_several
 from kinds.unmanaged import Entry, Look, on_machine
 
 from bfinfra.kinds.machine.vgpu_license import (
@@ -92,6 +93,7 @@ def test_only_the_keys_named_change_and_comments_stay() -> None:
     assert merged("A=1\nA=2\n", {"A": "3"}) == "A=3\n"
 
 
+@of_several("vgpu_license.hosts")
 def test_a_fresh_machine_is_set_up_and_one_that_agrees_is_left() -> None:
     (step,) = steps(
         spec(), one=Installed(None, service="active"), two=Installed(None, text=TEMPLATE, service="active")

@@ -7,6 +7,7 @@ import pytest
 import yaml
 from at_cluster import Site
 from kinds.lifecycle import EXAMPLES
+from kinds.of_several import of_several
 from kinds.unmanaged import Entry, Look, kube_object
 from rights.given import other
 from waiting import until
@@ -79,6 +80,7 @@ def test_a_job_is_made_waited_for_and_then_agreed(site, cluster, space):
     assert site.plan().pending == ()
 
 
+@of_several("workload.gpus")
 def test_gpus_go_before_the_command(site, cluster, space):
     with_token(site, space)
     spec(site).update(gpus=2, fraction=0.8, by="command")
