@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from kinds.of_several import of_several
 from operator_cluster import FakeApi
 
 from bfinfra.model.errors import Busy, Rejected
@@ -251,6 +252,7 @@ def test_a_deleted_site_is_destroyed_first_and_a_refusal_keeps_it(world: FakeClu
     assert world.live()["metadata"]["finalizers"] == []
 
 
+@of_several("--jobs")
 def test_no_more_jobs_than_allowed_run_and_each_that_ends_lets_the_next_begin() -> None:
     world = FakeCluster(limit=3)
     for number in range(10):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from kinds.of_several import of_several
 
 from bfinfra.operator.desired import FINALIZER, Desired
 from bfinfra.operator.watcher import memory
@@ -34,6 +35,7 @@ def decided(found: list[Desired], where: Room, since: float = 0.0) -> Moves:
     return moves(found, mine(found), where, {each.uid: since for each in found})
 
 
+@of_several("--sites")
 def test_alone_it_takes_all_that_it_may_have() -> None:
     assert set(decided(sites("", "", ""), room()).take) == {"u0", "u1", "u2"}
     assert len(decided(sites("", "", ""), room(2)).take) == 2

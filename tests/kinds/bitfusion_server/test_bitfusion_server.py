@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from kinds.of_several import of_several
 from kinds.servers import (
     CARDS,
     GIB,
@@ -65,6 +66,7 @@ def test_memory_is_one_and_a_half_times_the_gpus():
     assert sizing.memory(64 * GIB) == 96 * GIB
 
 
+@of_several("bitfusion_server.gpus")
 def test_an_absent_server_is_deployed_powered_on_and_committed():
     deploy, *rest = steps(spec(), None)
     assert [type(s).__name__ for s in (deploy, *rest)] == ["Deploy", "PowerOn", "Commit"]
@@ -97,6 +99,7 @@ def test_a_half_imported_server_goes_once_its_import_is_over():
     assert [(type(s).__name__, s.importing) for s in steps(None, state(importing=True))] == [("Delete", True)]
 
 
+@of_several("bitfusion_server.cpus")
 def test_new_hardware_is_one_reconfiguration_and_a_power_cycle():
     found = steps(spec(cpus=12, memory="128GiB"), state())
     assert [type(s).__name__ for s in found] == ["Stop", "Configure", "PowerOn", "Commit"]

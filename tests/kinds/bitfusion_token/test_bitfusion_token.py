@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
+from kinds.of_several import of_several
 from pydantic import ValidationError
 
 from bfinfra.kinds.source.bitfusion_token.kind import BitfusionToken, State
@@ -12,7 +13,7 @@ from bfinfra.model.awaited import Awaited
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
-from bfinfra.model.refs import Key
+from bfinfra.model.refs import Key, edges
 from bfinfra.model.sources import LocalFile
 from bfinfra.sandbox.factories.token import BROKEN, make_token
 
@@ -97,6 +98,19 @@ def test_a_token_of_other_servers_is_refused_with_whose_it_is():
         "it names 10.0.0.8, 10.0.0.9, and bf-02 has 10.0.0.5",
     )
     assert problem.next.startswith("download the token again, in the vCenter that bf-02 registered with")
+
+
+@of_several("bitfusion_token.servers")
+def test_a_token_must_lead_to_each_of_its_servers():
+    token = State(path="t.tar", digest="d", not_after=LATE, servers=(("10.0.0.5", 56001),))
+    wanted = Spec.model_validate({"source": {"tar": "t.tar"}, "servers": ["bf-01", "bf-02"]})
+    needs = {
+        edge.field: ResolvedRef(edge.keys[0], SimpleNamespace(networks={"0": SimpleNamespace(ip=ip)}), None)
+        for edge, ip in zip(edges(wanted), ("10.0.0.5", "10.0.0.6"), strict=True)
+    }
+    with pytest.raises(Refusal, match="does not lead to bitfusion_server/bf-02") as refused:
+        BitfusionToken.steps("t", wanted, token, PlanContext(Mark("s", "bitfusion_token/t"), needs))
+    assert refused.value.field == "servers.1"
 
 
 @pytest.mark.parametrize("ip", ["10.0.0.7", "10.0.0.5"])

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import yaml
 from kinds.lifecycle import EXAMPLES
+from kinds.of_several import of_several
 from pydantic import ValidationError
 
 from bfinfra.backends.vcenter.supervisor_edges import Edge
@@ -118,6 +119,7 @@ def test_what_does_not_fit_together_is_refused(wrong):
         written(**wrong)
 
 
+@of_several("supervisor.enable.zones")
 def test_other_zones_than_those_it_runs_in_are_refused():
     with pytest.raises(Refusal, match="has rack-1, not rack-1, rack-2, rack-3") as refused:
         decided(written(zones=RACKS), zones=("rack-1",), network_provider=VDS)

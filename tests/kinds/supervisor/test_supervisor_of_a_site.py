@@ -200,6 +200,24 @@ def test_what_only_enabling_decides_is_refused_by_its_field(how, field):
     assert refused.value.field == f"enable.{field}"
 
 
+@of_several("supervisor.enable.vds.haproxy.servers")
+def test_each_data_plane_of_a_load_balancer_counts():
+    both = [{"host": "10.2.0.220", "port": 5556}, {"host": "10.2.0.221", "port": 5556}]
+    vds = EXAMPLE["enable"]["vds"]
+    servers = [f"{each['host']}:{each['port']}" for each in both]
+    given = {**EXAMPLE["enable"], "vds": {**vds, "haproxy": {**vds["haproxy"], "servers": servers}}}
+    how = Spec.model_validate({"enable": given})
+
+    def decided(*there):
+        info = {**BALANCER["ha_proxy_info"], "servers": [*there]}
+        now = replace(seen_facts(balancer={"ha_proxy_info": info}), mark=OWN.committed(how.applied()))
+        return decide("farm", how, now, AROUND)
+
+    assert decided(*both) == ()
+    with pytest.raises(Refusal, match=r"10\.2\.0\.221"):
+        decided(both[0])
+
+
 AVI = {
     "username": "admin",
     "password": {"env": "HAPROXY_PASSWORD"},

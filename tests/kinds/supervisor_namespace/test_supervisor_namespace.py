@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 import yaml
 from kinds.lifecycle import EXAMPLES, apply, made, plan, run_context, world
+from kinds.of_several import of_several
 from kinds.unmanaged import Entry, Look, config_map
 from pydantic import ValidationError
 from rights.given import supervisor
@@ -118,6 +120,18 @@ def test_zones_and_reservations_come_drift_and_change(sandbox, tmp_path):
     assert plan(tmp_path / "site.yaml", sandbox).pending == ()
     zones = rest.get("/api/vcenter/namespaces/instances/v2/team-a")["zones"]
     assert [each["zone"] for each in zones] == ["zone-1"]
+
+
+@sandbox_of(WORLD_9)
+@of_several("supervisor_namespace.zones", "supervisor_namespace.reserved")
+def test_each_zone_and_each_reservation_is_made(sandbox, tmp_path):
+    path = zoned(tmp_path, zones=["zone-1", "zone-2"], reserved={"best-effort-small": 4})
+    assert made(apply(path, sandbox))
+    found = Rest(sandbox).get("/api/vcenter/namespaces/instances/v2/team-a")
+    assert sorted(each["zone"] for each in found["zones"]) == ["zone-1", "zone-2"]
+    kept = json.dumps(sandbox.world(), sort_keys=True)  # vCenter never tells reservations
+    assert kept.count('{"count": 4, "reserved_vm_class": "best-effort-small"}') == 2, "in each zone"
+    assert plan(path, sandbox).pending == ()
 
 
 @sandbox_of(WORLD_9)

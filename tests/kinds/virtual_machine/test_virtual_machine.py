@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from kinds.lifecycle import EXAMPLES, apply, drift, endings, made, plan
+from kinds.of_several import of_several
 from kinds.servers import INVENTORY
 from kinds.unmanaged import Entry, Look, somebodys_machine
 from pydantic import ValidationError
@@ -324,6 +325,7 @@ def test_what_agrees_needs_nothing():
         ({"role": "worker"}, [Reconfigure], "role"),
     ],
 )
+@of_several("virtual_machine.cpus")
 def test_only_what_must_is_changed_while_it_is_off(changes, steps, field):
     found = decide("w1", spec(**changes), existing(spec()), context())
     assert kinds(found) == steps

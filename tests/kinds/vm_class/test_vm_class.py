@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 from kinds.lifecycle import EXAMPLES, apply, made, plan
+from kinds.of_several import of_several
 from kinds.unmanaged import Entry, Look
 from pydantic import ValidationError
 from sandbox.asking import Rest
@@ -63,6 +64,7 @@ def test_it_is_made_with_its_mark_under_the_users_own_words():
     assert (step.settings.memory, step.settings.devices) == (16 * GIB, (vm_classes.Device(0x10DE, 0x1DB6),))
 
 
+@of_several("vm_class.cpus")
 def test_a_class_that_is_up_to_date_is_left_and_differences_are_named():
     assert steps(written(), existing(written())) == ()
     (step,) = steps(written(cpus=8), existing(written()))
