@@ -4,6 +4,7 @@ holder and dies with it.
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -307,3 +308,55 @@ def test_a_run_that_failed_frees_the_lock() -> None:
     for _ in range(2):
         with pytest.raises(ZeroDivisionError), journal.lock("s"):
             _ = 1 / 0
+
+
+def test_a_line_that_a_full_disk_cut_short_spoils_not_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, write = journal.Journal("s"), os.write
+
+    def half(file: int, data: bytes) -> int:
+        write(file, data[:7])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", half)
+        with pytest.raises(BfinfraError, match="free space there"):
+            log(event("a"))
+    log(event("b"))
+    log.close()
+    assert [line["key"] for line in journal.read("s")] == ["box/b"]
+
+
+def test_a_journal_that_ended_well_is_continued_on_the_next_line() -> None:
+    written(event("a"))
+    written(event("b"))
+    assert "\n\n" not in (journal.folder("s") / "journal.jsonl").read_text()
+
+
+def test_a_journal_that_was_closed_holds_no_file() -> None:
+    log = journal.Journal("s")
+    log.close()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(log._file)
+
+
+def test_the_folder_around_that_of_a_vcenter_is_private_too() -> None:
+    around = journal.folder("s")
+    around.chmod(0o755)
+    with pytest.raises(BfinfraError, match=f"chmod 700 {around}"):
+        journal.folder("s/vcenter-vc1")
+
+
+def test_only_the_first_use_of_a_vcenter_takes_what_an_earlier_release_kept() -> None:
+    kept = journal.folder("s/vcenter-vc1")
+    old = journal.folder("s") / "journal.jsonl"
+    old.touch()
+    journal.folder("s/vcenter-vc1")
+    journal.folder("s/sandbox-1")
+    assert old.exists()
+    assert [*kept.iterdir()] == []
+
+
+def test_a_sandbox_shows_nothing_of_what_an_earlier_release_kept() -> None:
+    (journal.folder("s") / "journal.jsonl").write_text('{"event":"Started"}\n')
+    assert len([*journal.read("s/vcenter-vc1")]) == 1
+    assert [*journal.read("s/sandbox-1")] == []

@@ -68,7 +68,7 @@ def test_it_is_made_with_its_mark_under_the_users_own_words():
 def test_a_class_that_is_up_to_date_is_left_and_differences_are_named():
     assert steps(written(), existing(written())) == ()
     (step,) = steps(written(cpus=8), existing(written()))
-    assert (type(step), step.changes) == (Update, (Change("cpus", 4, 8),))
+    assert (type(step), step.changes, step.settings.cpus) == (Update, (Change("cpus", 4, 8),), 8)
     (step,) = steps(None, existing(written()))
     assert isinstance(step, Delete)
 
