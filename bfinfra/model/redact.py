@@ -118,9 +118,9 @@ def forms(value: str) -> Iterator[str]:
             escape(value, {'"': "&#34;", "'": "&#39;"}),
             escape(value, {'"': "&quot;"}),
             escape(value, {'"': "&quot;", "'": "&#x27;"}),
-            quote(value, safe=""),
-            quote(value),
-            quote_plus(value),
+            quote(value, safe="", errors="surrogatepass"),
+            quote(value, errors="surrogatepass"),
+            quote_plus(value, errors="surrogatepass"),
         )
     )
     for each in plain:

@@ -20,7 +20,7 @@ from pydantic_core import CoreSchema, core_schema
 from bfinfra.model import subprocesses
 from bfinfra.model.errors import Problem, SecretMissing
 from bfinfra.model.records import dataclass
-from bfinfra.model.redact import hide
+from bfinfra.model.redact import encodable, hide
 from bfinfra.model.sources import LARGEST, LocalFile, Sources, small
 
 WAYS = ("env", "file", "command", "keyring")
@@ -105,6 +105,8 @@ class Secret:
         """Return why the reference leads nowhere, or "". Runs no command and opens no keyring."""
         if self.way == "env" and str(self.target) not in self.sources.env:
             return f"the environment variable {self.target} is not set"
+        if self.way == "env" and not _encodable(self.sources.env[str(self.target)]):
+            return f"the environment variable {self.target} is not UTF-8 text"
         if self.way == "file" and not self.sources.path(str(self.target)).is_file():
             return f"there is no file {self.sources.path(str(self.target))}"
         return ""
@@ -286,6 +288,11 @@ def _salt(_value: str, _pepper: str) -> bytes:
 @functools.lru_cache(maxsize=1024)
 def _scrypt(value: str, salt: bytes, pepper: str) -> bytes:
     return hashlib.scrypt((value + "\0" + pepper).encode(), salt=salt, n=2**14, r=8, p=1, dklen=32)
+
+
+def _encodable(text: str) -> bool:
+    """Return whether the text is UTF-8: Python keeps other bytes of the environment as halves of pairs."""
+    return text == encodable(text)
 
 
 def _reason(error: OSError | UnicodeDecodeError) -> str:

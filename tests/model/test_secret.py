@@ -96,3 +96,14 @@ def test_a_command_that_is_not_there_is_named_without_its_arguments(tmp_path):
     (problem,) = found.value.problems
     assert problem.what == "the secret's command no-such-program did not run"
     assert (problem.why, problem.next) == ("there is no such program", "run it by hand to see why")
+
+
+def test_a_variable_that_is_no_text_is_refused_with_its_name_and_without_its_value() -> None:
+    reference = secret({"env": "P"}, env={"P": "p\udce4ssword"})  # Latin-1, as Python reads the environment
+    assert reference.missing() == "the environment variable P is not UTF-8 text"
+    with pytest.raises(SecretMissing) as found:
+        reference.reveal()
+    assert str(found.value) == (
+        "the environment variable P is not UTF-8 text; export P=…, or change the reference"
+    )
+    assert secret({"env": "P"}, env={"P": "pässwörd \U0001f600"}).reveal() == "pässwörd \U0001f600"
