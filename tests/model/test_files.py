@@ -268,6 +268,18 @@ def test_a_missing_folder_is_named_with_how_to_make_it(tmp_path):
         files.write_whole(tmp_path / "nowhere" / "f", "after")
 
 
+def test_only_what_is_there_can_be_edited(tmp_path: Path) -> None:
+    with pytest.raises(BfinfraError, match=r"nowhere\.yaml: .*No such file"):
+        files.edit(tmp_path / "nowhere.yaml", "after")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_file_that_is_edited_lends_nobody_its_owners_rights(file: Path) -> None:
+    file.chmod(0o4755)
+    files.edit(file, "after")
+    assert mode(file) == 0o755
+
+
 # Streams, devices and pipes: what a user named is written to as it is.
 
 
