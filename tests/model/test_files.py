@@ -280,6 +280,37 @@ def test_a_file_that_is_edited_lends_nobody_its_owners_rights(file: Path) -> Non
     assert mode(file) == 0o755
 
 
+def test_the_check_before_a_run_holds_nothing_open(tmp_path: Path) -> None:
+    held = lambda: len([*Path("/proc/self/fd").iterdir()])  # noqa: E731 - counted twice
+    before = held()
+    for name in ("-", "/dev/null", str(tmp_path / "f")):
+        files.check_named(name)
+    assert held() == before
+
+
+def test_the_file_that_the_disk_refuses_is_named_and_not_the_one_that_was_asked_for(tmp_path: Path) -> None:
+    def refuse() -> None:
+        raise OSError(errno.EACCES, "Permission denied", str(tmp_path / "other"))
+
+    with (
+        pytest.raises(BfinfraError, match=r"/other: the file can't be written; Permission denied"),
+        files.reported(tmp_path / "f"),
+    ):
+        refuse()
+    with (
+        pytest.raises(BfinfraError, match=r"/f: the file can't be written; OSError"),
+        files.reported(tmp_path / "f"),
+    ):
+        raise OSError
+
+
+def test_folders_are_made_for_no_more_people_than_meant_and_those_that_are_there_stay(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir(mode=0o755)
+    files.make_folder(tmp_path / "a/b/c", 0o700)
+    files.make_folder(tmp_path / "a/b/c", 0o700)
+    assert [mode(tmp_path / each) for each in ("a", "a/b", "a/b/c")] == [0o755, 0o700, 0o700]
+
+
 # Streams, devices and pipes: what a user named is written to as it is.
 
 
