@@ -118,8 +118,10 @@ def test_a_replacement_says_what_can_not_be_changed_in_place() -> None:
 def test_contents_of_others_are_deleted_only_with_the_address_and_never_with_all(action: Action) -> None:
     full = item(action, Paint(), contents=("vm/theirs", "vm/hers"))
     told = [
-        "box/a contains objects that are not this site's: vm/theirs, vm/hers; "
-        f"to {action} it would delete them too; move them, or allow it with --allow-delete box/a"
+        (
+            "box/a contains objects that are not this site's: vm/theirs, vm/hers; "
+            f"to {action} it would delete them too; move them, or allow it with --allow-delete box/a"
+        )
     ]
     assert refused(Allow(), full) == refused(ALL, full) == told
     assert refused(Allow(every_delete=True, delete=frozenset({B})), full) == told
@@ -133,8 +135,10 @@ def test_contents_of_others_that_stay_need_no_allowance() -> None:
 def test_a_part_is_destroyed_only_with_an_allowance() -> None:
     partly = item(Action.UPDATE, Paint(), Empty())
     assert refused(Allow(), partly) == [
-        "the plan would destroy a part of box/a; empty the box; "
-        "allow it with --allow-delete box/a, or --allow-delete all"
+        (
+            "the plan would destroy a part of box/a; empty the box; "
+            "allow it with --allow-delete box/a, or --allow-delete all"
+        )
     ]
     assert refused(Allow(delete=frozenset({A})), partly) == []
     assert refused(Allow(every_delete=True), partly) == []
@@ -150,8 +154,10 @@ def test_a_resource_that_goes_is_one_refusal_with_its_parts(action: Action) -> N
 def test_a_restart_a_reboot_and_a_power_cycle_need_an_allowance(how: Disruption, action: Action) -> None:
     harsh = item(action, Paint(), STEPS[how])
     assert refused(Allow(), harsh) == [
-        f"the plan needs a {how} of box/a; the box is shut meanwhile; "
-        "allow it with --allow-disruption box/a, or --allow-disruption all"
+        (
+            f"the plan needs a {how} of box/a; the box is shut meanwhile; "
+            "allow it with --allow-disruption box/a, or --allow-disruption all"
+        )
     ]
     assert refused(Allow(disrupt=frozenset({A})), harsh) == []
     assert refused(Allow(every_disruption=True), harsh) == []
