@@ -4,8 +4,6 @@ print.
 
 from __future__ import annotations
 
-import os
-
 from bfinfra.model import subprocesses
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.redact import redact
@@ -50,10 +48,7 @@ def answer(password: Secret, field: str) -> bytes:
     """The password as the line that a program reads. `field`: of the machine, for messages. Raises
     BfinfraError for one that is not one line, or too long.
     """
-    try:
-        line = os.fsencode(password.reveal())
-    except UnicodeEncodeError:
-        line = b"\0"
+    line = password.reveal().encode()
     if any(each in line for each in (b"\n", b"\r", b"\0")):
         why = "it is not one line of text"
     elif len(line) > ANSWER:
