@@ -68,6 +68,7 @@ def test_listed_names_in_a_file_that_node_exporter_reads(tmp_path: Path):
         assert {labels["site"] for _, labels in found} == {encodable(name)}
 
 
+@pytest.mark.thorough
 @pytest.mark.enable_socket
 def test_listed_names_over_http():
     for name in LISTED:

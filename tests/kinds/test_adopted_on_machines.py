@@ -147,7 +147,7 @@ def bare(sandbox: Running, kind: str, name: str, folder: Path) -> Any:
     return {**found, "built": {path.name: path.read_text(errors="replace") for path in built}}
 
 
-@pytest.mark.thorough("client_image", "loaded_image")
+@pytest.mark.thorough("client_image")
 @pytest.mark.parametrize("kind", HANDS)
 def test_it_is_adopted_by_its_mark_alone(kind: str, sandbox: Running) -> None:
     path, hand, built = EXAMPLES[kind], HANDS[kind], sandbox.files / "images"

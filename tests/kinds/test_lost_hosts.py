@@ -53,6 +53,7 @@ def test_every_kind_of_vcenter_is_on_hosts_or_says_why_a_lost_host_is_none_of_it
     assert others - {"cluster_option"} == OF_VCENTER.keys() - {"cluster_option"}
 
 
+@pytest.mark.thorough("virtual_machine", "host_option")
 @pytest.mark.parametrize("kind", [name for name in ON_HOSTS if name != "cluster_option"])
 def test_drift_says_that_last_known_values_were_compared_and_a_plan_takes_no_step(kind, sandbox):
     path = EXAMPLES[kind]

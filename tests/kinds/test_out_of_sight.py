@@ -41,6 +41,7 @@ def same_world(sandbox: Running) -> Iterator[None]:
     os.utime(begun, ns=(at, at))
 
 
+@pytest.mark.thorough("namespace", "virtual_machine", "supervisor_namespace", "client_image")
 @pytest.mark.parametrize(
     "kind", unhurried(each for each in names() if not issubclass(registry.kind(each), Source))
 )
@@ -65,6 +66,7 @@ def test_what_is_out_of_sight_is_named_and_never_called_deleted(kind, sandbox):
     assert apply(path, sandbox, destroy=True).ending is Ending.DONE
 
 
+@pytest.mark.thorough("namespace", "virtual_machine")
 @pytest.mark.parametrize("kind", unhurried(each for each in names() if registry.kind(each).managed))
 def test_that_it_vanished_is_told_before_what_making_it_again_would_need(kind, sandbox, monkeypatch):
     path, real = EXAMPLES[kind], registry.kind(kind).steps
@@ -87,6 +89,7 @@ def test_that_it_vanished_is_told_before_what_making_it_again_would_need(kind, s
     assert not any("fill-in" in problem.what for problem in report.problems)
 
 
+@pytest.mark.thorough("namespace", "virtual_machine", "supervisor_namespace", "client_image")
 @pytest.mark.parametrize("kind", unhurried(names()))
 def test_what_a_run_deleted_is_not_missed(kind, sandbox):
     path = EXAMPLES[kind]

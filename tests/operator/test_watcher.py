@@ -210,6 +210,7 @@ def test_one_that_ends_hands_its_sites_over_and_the_next_says_how_long_nobody_fo
     assert found["losses"] == 0
 
 
+@pytest.mark.thorough
 def test_a_watcher_that_is_killed_is_followed_within_its_leases_time(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -226,6 +227,7 @@ def test_a_watcher_that_is_killed_is_followed_within_its_leases_time(
     assert found["losses"] == 1
 
 
+@pytest.mark.thorough
 def test_a_site_that_brings_its_watchers_down_waits_ever_longer(cluster: Cluster) -> None:
     cluster.site()
     cluster.ghost(since=100, losses=2)

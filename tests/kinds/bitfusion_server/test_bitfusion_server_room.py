@@ -117,6 +117,7 @@ def test_who_answers_for_a_server_must_be_it(fields, ip, says):
     assert (found.status, found.why) == ((Ready.WAITING, says) if says else (Ready.READY, ""))
 
 
+@pytest.mark.thorough
 def test_a_running_server_is_not_shut_down_for_memory_that_its_host_does_not_have(sandbox, tmp_path: Path):
     path = EXAMPLES["bitfusion_server"]
     assert made(apply(path, sandbox))
