@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,8 @@ ESCAPES = {"noqa": 97, "type: ignore": 19, "except Exception": 19, "Any": 1795}
 """How often bfinfra goes around ruff, goes around mypy, catches everything, and names no type. Exact: a fall
 is kept, a rise is justified.
 """
+SURVIVORS = 0
+"""Entries of tests/mutants/survivors.toml: what script/mutants changes without a red test. Exact, too."""
 FILE_P50, FILE_P90, FILE_MAX = 110, 260, 400
 FUNCTION_P50, FUNCTION_P95, FUNCTION_MAX = 8, 30, 60
 ROOT = Path(__file__).resolve().parent.parent
@@ -98,6 +101,26 @@ def ratchet(found: Counter[str]) -> Iterator[str]:
             )
 
 
+def survivors(text: str) -> Iterator[str]:
+    """What is wrong with the list of survivors: an entry without a reason, and its length."""
+    entries = [
+        (file, function, change, verdict)
+        for file, functions in tomllib.loads(text).items()
+        for function, changes in functions.items()
+        for change, verdict in changes.items()
+    ]
+    for file, function, change, verdict in entries:
+        if verdict != "open" and not re.fullmatch(r"equivalent: .{20,}", verdict):
+            yield f"survivors.toml: {file}, {function}, {change}: say open, or equivalent: and why"
+    if len(entries) < SURVIVORS:
+        yield f"survivors.toml has {len(entries)} entries, not {SURVIVORS}: lower SURVIVORS in budgets.py"
+    elif len(entries) > SURVIVORS:
+        yield (
+            f"survivors.toml has {len(entries)} entries, {SURVIVORS} are allowed: write the missing test, or "
+            "raise SURVIVORS in script/budgets.py and justify that in the commit's message"
+        )
+
+
 def share(values: list[int], part: float) -> int:
     return sorted(values)[min(len(values) - 1, int(len(values) * part))]
 
@@ -133,6 +156,7 @@ def main() -> int:
     ]
     wrong += [f"{name} is {value} lines, at most {limit}" for name, value, limit in bounds if value > limit]
     wrong += ratchet(found)
+    wrong += survivors((ROOT / "tests" / "mutants" / "survivors.toml").read_text())
     print(
         "; ".join(f"{name} {value} (≤{limit})" for name, value, limit in bounds),
         f"; files {len(files)}, functions {len(sizes)};",
