@@ -10,15 +10,17 @@ from typing import Any
 import pytest
 from pydantic import Field
 
-from bfinfra.engine.drift import report
+from bfinfra.engine.drift import report, traced
 from bfinfra.engine.observe import ObservedState
 from bfinfra.engine.plan import DesiredState, make
+from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model import compare, kind, resource
+from bfinfra.model.awaited import Awaited
 from bfinfra.model.compare import Change
 from bfinfra.model.document import Document
-from bfinfra.model.drift import Cause, DriftSettings, Report, judged
-from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Observation
+from bfinfra.model.drift import Cause, Drifted, DriftSettings, Report, judged
+from bfinfra.model.errors import BfinfraError, Problem, Refusal
+from bfinfra.model.kind import LastWriter, Observation
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
@@ -219,3 +221,115 @@ def test_an_ignore_holds_for_its_address_and_field_until_its_last_day(rule, day,
     settled = replace(found, found=every)
     assert (len(settled.alarming), len(warnings)) == (alarms, warned)
     assert alarms or "being painted" in every[0].ignored
+
+
+def test_what_vanished_and_can_not_be_made_again_is_told_with_why_and_is_no_problem():
+    found = checked(Spec(litres=101), None, before=(str(KEY),))
+    [gone] = found.found
+    assert gone.cause is Cause.VANISHED
+    assert gone.why == (
+        "it existed at an earlier check: it is gone, or out of sight of this account; "
+        "it can't be made again: too large"
+    )
+    assert found.problems == ()
+
+
+def test_what_never_existed_and_can_not_be_made_is_a_problem():
+    found = checked(Spec(litres=101), None)
+    assert (found.found, [p.what for p in found.problems]) == ((), ["tank/one: too large"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lost(State):
+    def last_known(self):
+        return "its yard is disconnected"
+
+
+def test_what_is_lost_is_unreadable_and_neither_a_problem_nor_a_warning():
+    for litres in (10, 20):
+        state = Lost(**vars(tank(Spec(), litres=litres)))
+        found = checked(Spec(), state)
+        assert (found.problems, found.warnings) == ((), ())
+        assert found.unreadable == {
+            "tank/one": "its yard is disconnected; its last known values were compared; "
+            "connect it again, then run this again"
+        }
+
+
+def test_a_report_names_what_exists_with_this_sites_mark():
+    assert checked(Spec(), tank(Spec())).existing == ("tank/one",)
+    assert checked(Spec(), tank(Spec(), site="other")).existing == ()
+    assert checked(Spec(), None).existing == ()
+
+
+def awaited(monkeypatch, steps=()):
+    real = Tank.steps
+
+    def missing(name, spec, state, context):
+        if spec is not None and spec.colour == "blue":
+            raise Awaited("tank/one: its paint is not there yet", field="colour", steps=steps)
+        return real(name, spec, state, context)
+
+    monkeypatch.setattr(Tank, "steps", staticmethod(missing))
+
+
+def test_what_can_be_reached_only_with_a_file_that_is_missing_can_not_be_read(monkeypatch):
+    awaited(monkeypatch)
+    monkeypatch.setattr(Tank, "reaches", True, raising=False)
+    found = checked(Spec(colour="blue"), None)
+    assert found.found == ()
+    assert found.unreadable == {"tank/one": "tank/one: tank/one: its paint is not there yet"}
+
+
+def test_what_waits_for_a_file_says_that_the_file_changed_and_what_the_world_moved(monkeypatch):
+    awaited(monkeypatch)
+    world, file = checked(Spec(colour="blue"), tank(Spec(litres=11), litres=12)).found
+    assert (file.cause, file.field) == (Cause.UNAPPLIED, "")
+    assert file.why.startswith("the file changed; ")
+    assert (world.cause, world.field, world.now, world.applied) == (Cause.DRIFT, "litres", 12000, 11)
+
+
+class Asked:
+    """A kind that knows who wrote, and what it was asked."""
+
+    def __init__(self, answer):
+        self.answer, self.asked = answer, []
+
+    def audit(self, names):
+        self.asked.append(names)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def drifted(name, field, cause=Cause.DRIFT):
+    return Drifted(key=Key("tank", name), cause=cause, field=field)
+
+
+def look(kind, *found):
+    retry = RetryPolicy(attempts=1, lasts=0, sleep=lambda _: None)
+    seen = ObservedState({KEY: tank(Spec())})
+    return traced(Report("s", found, 0), seen, {"tank": kind}, retry)
+
+
+def test_who_moved_it_is_asked_once_for_all_of_a_kind_and_told_of_the_field_that_was_written():
+    kind = Asked({"one": {"litres": LastWriter("anna", 7.0)}})
+    fields = (drifted("one", "litres"), drifted("one", "colour"), drifted("two", "", Cause.MISSING))
+    found = look(kind, *fields).found
+    assert [(each.by, each.at) for each in found] == [("anna", 7.0), ("", None), ("", None)]
+    assert kind.asked == [{"one": (tank(Spec()), ("litres", "colour")), "two": (None, ("",))}]
+
+
+def test_of_what_the_file_changed_nobody_is_asked():
+    kind = Asked({})
+    assert look(kind, drifted("one", "litres", Cause.UNAPPLIED)).warnings == ()
+    assert kind.asked == []
+
+
+def test_who_moved_it_is_no_reason_to_fail():
+    kind = Asked(BfinfraError(Problem("the log is full")))
+    found = look(kind, drifted("one", "litres"), drifted("two", ""))
+    [warned] = found.warnings
+    assert warned.problem.what == "who changed tank/one, tank/two is not known"
+    assert "the log is full" in warned.problem.why
+    assert len(found.found) == 2
