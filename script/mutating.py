@@ -28,8 +28,9 @@ COPY = WORK / "mutants"
 LIST = ROOT / "tests" / "mutants" / "survivors.toml"
 PLACES = tomllib.loads((ROOT / "tests" / "mutants" / "places.toml").read_text())
 KILLED, SURVIVED, UNTESTED, REFUSED = "killed", "survived", "no test", "refused"
-CODES = {0: SURVIVED, 33: UNTESTED, 5: UNTESTED, 37: REFUSED}
-"""What mutmut's exit codes mean. All others: a red test, a time that ran out, a crash."""
+CODES = {0: SURVIVED, None: UNTESTED, 33: UNTESTED, 5: UNTESTED, 37: REFUSED}
+"""What mutmut's exit codes mean; None: no test reached anything. All others: red, out of time, a crash."""
+text_of = functools.cache(Path.read_text)
 Lines = dict[str, set[int]]
 Key = tuple[str, str, str]  # a file, a function in it, and what was changed
 
@@ -61,10 +62,8 @@ def bodies(text: str) -> set[int]:
 
 
 def always() -> Lines:
-    found, acting = whole(PLACES["whole"]), PLACES["acting"]
-    return {
-        file: has for file, has in found.items() if "/kinds/" not in file or Path(file).name not in acting
-    }
+    found, acts = whole(PLACES["whole"]), PLACES["acting"]
+    return {file: has for file, has in found.items() if "/kinds/" not in file or Path(file).name not in acts}
 
 
 def git(*words: str) -> str:
@@ -97,12 +96,6 @@ def sample(count: int, seed: int, of: str = "bfinfra") -> Lines:
     return drawn
 
 
-@functools.cache
-def plain_tests() -> dict[str, str]:
-    paths = (path for folder in PLACES["plain"] for path in (ROOT / "tests" / folder).rglob("test_*.py"))
-    return {str(path.relative_to(ROOT)): path.read_text() for path in paths}
-
-
 def near(file: str) -> set[str]:
     """The tests in the folder that mirrors the file's own, and of the plain ones those that import it."""
     parts = Path(file).parts[1:-1]
@@ -111,7 +104,8 @@ def near(file: str) -> set[str]:
     found = {str(mirrored)} if parts and (ROOT / mirrored).is_dir() else set()
     package, _, name = file.removesuffix(".py").replace("/", ".").rpartition(".")
     imports = re.compile(rf"{re.escape(package)}(\.{name}\b| import (\([^)]*|[^\n(]*)\b{name}\b)")
-    return found | {test for test, text in plain_tests().items() if imports.search(text)}
+    paths = (path for folder in PLACES["plain"] for path in (ROOT / "tests" / folder).rglob("test_*.py"))
+    return found | {str(path.relative_to(ROOT)) for path in paths if imports.search(text_of(path))}
 
 
 def prepare(chosen: Lines, tests: Iterable[str]) -> None:
@@ -167,7 +161,7 @@ def made(file: str) -> Iterator[Mutant]:
         gone, come = ([line[1:].strip() for line in lines if line[0] == sign] for sign in "-+")
         if not for_people(" ".join(gone), " ".join(come)):
             change = " ".join([*(f"- {line}" for line in gone), *(f"+ {line}" for line in come)])
-            yield Mutant(name, file, function, change, "" if code is None else CODES.get(code, KILLED))
+            yield Mutant(name, file, function, change, CODES.get(code, KILLED))
 
 
 def for_people(was: str, now: str) -> bool:
@@ -186,7 +180,8 @@ def run(mutants: Iterable[Mutant]) -> str:
     command = (sys.executable, "-m", "mutmut", "run", "--max-children", "1")
     with (WORK / "log").open("w") as log:
         ran = subprocess.run(command, cwd=WORK, stdout=log, stderr=log, check=False)
-    return (WORK / "log").read_text()[-3000:] if ran.returncode else ""
+    said = (WORK / "log").read_text()
+    return said[-3000:] if ran.returncode and "could not find any test case" not in said else ""
 
 
 def listed() -> dict[Key, str]:
@@ -239,12 +234,13 @@ def main() -> int:
     entire = always() if asked.always else whole(asked.places)
     drawn = sample(asked.sample, asked.seed) if asked.sample else {}
     chosen = entire or drawn or changed(asked.changed or "")
-    prepare(chosen, {test for file in chosen for test in near(file)} | {*asked.tests})
+    tests = {test for file in chosen for test in near(file)} | {*asked.tests}
+    prepare(chosen, tests)
     mutants = make(chosen)
     if drawn:
         mutants = random.Random(asked.seed).sample(mutants, min(asked.sample, len(mutants)))  # noqa: S311 - a draw
     print(f"{len(mutants)} mutants in {len(chosen)} files; how far it is says {WORK / 'log'}", flush=True)
-    if failed := run(mutants) if mutants else "":
+    if failed := run(mutants) if mutants and tests else "":
         print(failed)
         return 2
     names, known = {mutant.name for mutant in mutants}, listed()
