@@ -63,7 +63,8 @@ def existed(scope: str, memory: Memory) -> frozenset[str]:
             found.add(key)
         elif event == "Forgotten":
             found.discard(key)
-        if event == "Ended":
+        # what was forgotten, or is made anew, is gone: that this fails doesn't bring it back
+        if event in ("Ended", "Forgotten") or (event == "Started" and line.get("action") == "create"):
             going.discard(key)
     return frozenset(found)
 

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import json
 import stat
+from dataclasses import replace
 
 import pytest
 
 from bfinfra.engine import checks, journal
 from bfinfra.engine.checks import Memory
 from bfinfra.model.drift import Cause, Drifted, Report
+from bfinfra.model.partial import Partial
 from bfinfra.model.refs import Key
 
 ONE = Drifted(key=Key("tank", "one"), cause=Cause.DRIFT, field="colour")
@@ -102,6 +104,22 @@ def test_an_unreported_change_stays_to_be_reported_and_its_end_is_not_reported_i
         ([("Started", "delete", None), ("Ended", "delete", "done")], False),
         ([("Forgotten", None, None)], False),
         ([("Forgotten", None, None), ("Ended", "keep", "kept")], True),
+        ([("Started", "delete", None), ("Started", "delete", None), ("Ended", "delete", "failed")], True),
+        ([("Started", "delete", None), ("Started", "update", None), ("Ended", "update", "failed")], True),
+        # a killed run deleted it, and it could not be made again
+        ([("Started", "delete", None), ("Started", "create", None), ("Ended", "create", "failed")], False),
+        ([("Started", "delete", None), ("Forgotten", None, None), ("Ended", "create", "failed")], False),
+        (
+            [
+                ("Started", "delete", None),
+                ("Ended", "delete", "failed"),
+                ("Forgotten", None, None),
+                ("Ended", "create", "failed"),
+            ],
+            False,
+        ),
+        ([("Started", "update", None)], True),
+        ([("Planned", "delete", None)], True),
     ],
 )
 def test_what_a_run_of_this_site_deleted_or_somebody_forgot_is_not_missed(home, after, existed):
@@ -120,3 +138,55 @@ def test_what_is_forgotten_is_no_longer_in_the_record_of_the_last_check(home):
     checks.remember(report(existing=("tank/a", "tank/b")), Memory())
     checks.forget("s", [Key("tank", "a")])
     assert checks.existed("s", checks.recall("s")) == {"tank/b"}
+    assert checks.recall("s").existing == {"tank/b"}
+
+
+def test_a_line_of_the_journal_without_a_resource_is_of_none(home):
+    journal.folder("s")
+    (home / "journal.jsonl").write_text(
+        '{"run": "r", "event": "Ended", "action": "keep", "ending": "kept", "at": 1}\n'
+    )
+    assert checks.existed("s", Memory()) <= {""}
+
+
+def test_what_a_deletion_of_something_never_seen_left_is_not_missed(home):
+    journal.folder("s")
+    lines = [
+        {"event": "Started", "action": "delete"},
+        {"event": "Ended", "action": "delete", "ending": "failed"},
+    ]
+    (home / "journal.jsonl").write_text(
+        "".join(json.dumps({"run": "r", "key": "tank/a", "at": 1, **line}) + "\n" for line in lines)
+    )
+    assert checks.existed("s", Memory()) == frozenset()
+
+
+def test_what_another_record_keeps_is_known_here_as_reported():
+    checks.known("s", [ONE.identity], ["tank/b", "tank/a"], now=7.0)
+    assert checks.recall("s") == Memory(frozenset({"tank/a", "tank/b"}), {ONE.identity: 7.0})
+
+
+def test_a_check_that_could_not_read_everything_ends_nothing_and_forgets_nothing():
+    memory = Memory(frozenset({"tank/two"}), {ONE.identity: 5.0})
+    blind = Report("s", (), 0, existing=("tank/a",), unreadable={"tank": "its yard is away"})
+    seen = checks.since(blind, memory, now=9.0)
+    assert (seen.ended, seen.new) == ((), frozenset())
+    checks.remember(seen, memory)
+    assert checks.recall("s") == Memory(frozenset({"tank/a", "tank/two"}), {ONE.identity: 5.0})
+
+
+def test_a_check_of_a_part_says_nothing_of_what_is_new_or_ended():
+    part = replace(report(ONE), partial=Partial((ONE.key,), frozenset({ONE.key}), 1))
+    seen = checks.since(part, Memory(since={GONE.identity: 5.0}), now=9.0)
+    assert (seen.new, seen.ended, seen.at, seen.found[0].since) == (frozenset(), (), 9.0, 9.0)
+
+
+def test_what_the_site_ignores_is_not_new():
+    ignored = replace(ONE, ignored="it is being repaired")
+    assert checks.since(report(ignored), Memory(), now=5.0).new == frozenset()
+
+
+def test_a_site_with_a_scope_of_its_own_is_kept_there(home):
+    checks.remember(replace(report(existing=("tank/a",)), scope="t"), Memory())
+    assert checks.recall("t").existing == {"tank/a"}
+    assert checks.recall("s") == Memory()
