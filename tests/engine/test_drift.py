@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from pydantic import Field
 
-from bfinfra.engine.drift import report, traced
+from bfinfra.engine.drift import _related, report, traced
 from bfinfra.engine.observe import ObservedState
 from bfinfra.engine.plan import DesiredState, make
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model import compare, kind, resource
 from bfinfra.model.awaited import Awaited
-from bfinfra.model.compare import Change
+from bfinfra.model.compare import UNFINISHED, Change
 from bfinfra.model.document import Document
 from bfinfra.model.drift import Cause, Drifted, DriftSettings, Report, judged
 from bfinfra.model.errors import BfinfraError, Problem, Refusal
@@ -333,3 +333,54 @@ def test_who_moved_it_is_no_reason_to_fail():
     assert warned.problem.what == "who changed tank/one, tank/two is not known"
     assert "the log is full" in warned.problem.why
     assert len(found.found) == 2
+
+
+def test_who_moved_it_is_asked_of_every_kind_though_one_can_not_say():
+    silent = Asked(BfinfraError(Problem("the log is full")))
+    jar, tub = (
+        Asked({"one": {"lid": LastWriter("anna", 7.0)}}),
+        Asked({"one": {"lid": LastWriter("berta", 8.0)}}),
+    )
+    keys = [Key(kind, "one") for kind in ("tank", "jar", "tub")]
+    found = Report("s", tuple(Drifted(key=key, cause=Cause.DRIFT, field="lid") for key in keys), 0)
+    retry = RetryPolicy(attempts=1, lasts=0, sleep=lambda _: None)
+    said = traced(found, ObservedState(), {"tank": silent, "jar": jar, "tub": tub}, retry)
+    assert [each.by for each in said.found] == ["", "anna", "berta"]
+
+
+def test_the_last_writer_of_a_field_did_not_cause_what_only_the_file_changed():
+    kind = Asked({"one": {"litres": LastWriter("anna", 7.0)}})
+    drift, file = look(kind, drifted("one", "litres"), drifted("one", "litres", Cause.UNAPPLIED)).found
+    assert (drift.by, file.by, file.at) == ("anna", "", None)
+
+
+def test_what_left_the_file_says_so():
+    [left] = checked(None, tank(Spec())).found
+    assert left.why == "it exists, and the file no longer has it"
+
+
+def test_what_waits_is_named_after_what_keeps_it_and_its_own_name_only_once(monkeypatch):
+    awaited(monkeypatch)
+    [made] = checked(Spec(colour="blue"), None).found
+    assert made.why.startswith("it was never applied, or somebody deleted it; ")
+    assert made.why.endswith("its paint is not there yet")
+
+
+def test_unfinished_work_hides_no_field_that_moved(monkeypatch):
+    changes = (Change(UNFINISHED, None, "it"), Change("colour", "blue", "red"))
+    monkeypatch.setattr(Tank, "steps", staticmethod(lambda *_: (Paint(changes=changes),)))
+    assert causes(checked(Spec(), tank(Spec()))) == [("colour", "drift")]
+
+
+@pytest.mark.parametrize(("file", "cause"), [(Spec(), Cause.DRIFT), (Spec(litres=20), Cause.UNAPPLIED)])
+def test_a_step_that_changes_no_field_is_told_by_its_title(monkeypatch, file, cause):
+    monkeypatch.setattr(Tank, "steps", staticmethod(lambda *_: (Paint(), Paint())))
+    [found] = checked(file, tank(Spec())).found
+    assert (found.cause, found.field, found.why) == (cause, "", "change the tank; change the tank")
+
+
+def test_a_field_and_what_is_below_it_moved_together():
+    assert _related("a.b", "a")
+    assert _related("a", "a.b")
+    assert not _related("ab", "a")
+    assert not _related("a", "ab")

@@ -195,3 +195,58 @@ def test_an_observation_without_a_kind_of_the_site_is_no_unread_kind(world):
     watch.observed.take("box", Observation({}, unreadable={"": "all are away"}))
     watch.observed.unreadable["crane"] = "no cranes"
     assert watch.unread_kinds == {"box"}
+
+
+def test_what_went_and_concerns_nothing_else_leaves_the_rest_as_it_was(world):
+    wanted = site(box__a=BoxSpec(size=10), lid__top=LidSpec(box="a"))
+    watch = watched(world, wanted)
+    before = watch.plan
+    assert [str(item.key) for item in before.items] == ["box/b", "lid/top"]
+    assert before.problems
+    watch.decide({Key("box", "nowhere")})
+    assert watch.plan.problems == before.problems
+    del world.things["box", "b"]
+    watch.decide(watch.look([B]))
+    assert [str(item.key) for item in watch.plan.items] == ["lid/top"]
+    assert watch.plan.problems == before.problems
+
+
+def test_last_known_values_of_one_are_told_until_they_are_current(world):
+    class Lost(ToyState):
+        def last_known(self):
+            return "its shelf is disconnected"
+
+    watch, fine = watched(world), world.things["box", "b"]
+    world.things["box", "b"] = Lost(mark=fine.mark, fields=fine.fields)
+    watch.decide(watch.look([B]))
+    assert watch.plan.stale == {"box/b": "its shelf is disconnected"}
+    serial(world, A, "another")
+    watch.decide(watch.look([A]))
+    assert watch.plan.stale == {"box/b": "its shelf is disconnected"}
+    assert len(watch.plan.warnings) == 1
+    world.things["box", "b"] = fine
+    watch.decide(watch.look([B]))
+    assert (watch.plan.stale, watch.plan.warnings) == ({}, ())
+
+
+def test_a_problem_with_a_colon_in_it_is_of_the_resource_that_it_begins_with(world, monkeypatch):
+    def steps(name, spec, state, context):
+        if state is not None and state.serial == "broken":
+            raise Refusal("its lock says: no")
+        return ()
+
+    monkeypatch.setattr(type(world.kinds()["box"]), "steps", staticmethod(steps))
+    serial(world, A, "broken")
+    watch = watched(world)
+    assert [p.what for p in watch.plan.problems] == ["box/a: its lock says: no"]
+    serial(world, A, "mended")
+    watch.decide(watch.look([A]))
+    assert watch.plan.problems == ()
+
+
+def test_every_text_of_a_state_counts_however_deep(world):
+    serial(world, A, "vm-1")
+    fields(world, A, first={"vm-2": "vm-3"}, second=["vm-4", {"vm-5"}], last="vm-6")
+    watch = watched(world)
+    for number in range(1, 7):
+        assert watch.naming([f"vm-{number}"]) == {A}, number
