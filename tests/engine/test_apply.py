@@ -448,3 +448,41 @@ def test_a_clock_that_jumps_ends_no_wait_and_prolongs_none(monkeypatch, jump):
     endings, _ = applied(ToyWorld(readiness=readiness), site(box__a=BoxSpec()), deadline=60)
     assert endings == {"box/a": "done"}
     assert time.monotonic() - began < 60
+
+
+def test_what_a_stopped_run_did_not_finish_says_so_and_how_to_continue():
+    flag = threading.Event()
+    flag.set()
+    endings, events = applied(ToyWorld(), site(box__a=BoxSpec()), stop=flag)
+    assert endings == {"box/a": "stopped"}
+    assert problems(events) == [
+        "box/a was not finished; the run was stopped; run the apply again to continue"
+    ]
+
+
+@pytest.mark.parametrize("what", ["it is broken", "the lid of box/a is broken"])
+def test_a_failure_names_its_resource_once(what):
+    def fail(step):
+        raise Denied(what)
+
+    [problem] = problems(applied(ToyWorld(fail=fail), site(box__a=BoxSpec()))[1])
+    assert problem.count("box/a") == 1
+
+
+def test_a_ready_resource_whose_next_decision_fails_is_not_done(monkeypatch):
+    """It reports why, as it would have before it was ready."""
+    real, refused = Box.steps, []
+
+    def steps(name, spec, state, context):
+        if state is not None and refused:
+            raise Refusal("it became too large")
+        return real(name, spec, state, context)
+
+    def ready(word):
+        refused.append(word)
+        return READY
+
+    monkeypatch.setattr(Box, "steps", staticmethod(steps))
+    endings, events = applied(ToyWorld(readiness=ready), site(box__a=BoxSpec()))
+    assert endings == {"box/a": "failed"}
+    assert "it became too large" in problems(events)[0]

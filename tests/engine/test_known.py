@@ -182,3 +182,8 @@ def test_who_looks_at_one_resource_and_one_peer_of_it_goes_through_nothing():
     assert context.siblings["b"] == (wanted[Key("lid", "b")], None)
     with pytest.raises(KeyError):
         context.siblings["c"]
+
+
+def test_what_is_in_the_file_or_exists_is_known_and_nothing_else():
+    both = Known("toys", {Key("box", "a"): BoxSpec()}, {Key("box", "b"): ToyState(fields={})}, {})
+    assert [Key("box", name) in both for name in "abc"] == [True, True, False]

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
-from engine.toys import BoxSpec, LidSpec, ToyState, ToyWorld, applied, lines, planned, site
+from engine.toys import BoxSpec, LidSpec, LidState, ToyState, ToyWorld, applied, lines, planned, site
 
 from bfinfra.engine.graph import closure, sort, waits
 from bfinfra.model.errors import BfinfraError
@@ -186,3 +186,9 @@ def test_ten_thousand_that_need_one_are_ordered_by_one_look_at_each():
 def test_a_closure_has_each_that_is_led_to_once_also_in_a_circle():
     leads = {"a": ["b", "c"], "b": ["a"], "c": [], "d": ["a"]}
     assert closure(["a"], leads.__getitem__) == {"a", "b", "c"}
+
+
+def test_what_exists_and_names_something_that_is_nowhere_is_deleted_all_the_same():
+    lid = Key("lid", "top")
+    state, spec = LidState(fields={}, box="gone"), LidSpec(box="gone")
+    assert waits({}, {lid: state}, {lid: spec, Key("box", "b"): BoxSpec()}) == {lid: {}}
