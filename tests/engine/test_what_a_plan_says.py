@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import pytest
-from engine.toys import Box, BoxSpec, Lid, LidSpec, ToyState, ToyWorld, applied, lines, planned, site
+from engine.toys import Box, BoxSpec, Burn, Lid, LidSpec, ToyState, ToyWorld, applied, lines, planned, site
 
 from bfinfra.engine import plan as engine
 from bfinfra.engine.observe import ObservedState
@@ -273,3 +273,25 @@ def test_a_field_above_or_below_one_that_the_file_names_does_not_merely_follow()
     [item] = planned(world, site(box__a=BoxSpec(size=4))).items
     assert "sizes" in item.follows
     assert not {each for each in item.follows if each.startswith(("size.", "shape"))}
+
+
+@pytest.mark.parametrize(
+    ("file", "state", "action"),
+    [
+        (BoxSpec(), None, Action.CREATE),
+        (BoxSpec(), ToyState(fields={}, mark=Mark("toys", "box/a")), Action.UPDATE),
+        (None, ToyState(fields={}, mark=Mark("toys", "box/a")), Action.DELETE),
+    ],
+)
+def test_steps_that_are_known_before_the_file_is_there_are_shown_and_held(monkeypatch, file, state, action):
+    awaiting(monkeypatch, steps=(Burn(name="a"),))
+    world = ToyWorld({("box", "a"): state} if state else {})
+    [item] = planned(world, site(box__a=file) if file else site()).items
+    assert (item.action, [step.title() for step in item.steps]) == (action, ["burn a"])
+    assert item.held
+
+
+def test_settings_whose_steps_are_known_are_an_update_and_without_steps_read(monkeypatch):
+    awaiting(monkeypatch, steps=(Burn(name="a"),))
+    world = Shelves({("box", "a"): ToyState(fields={})})
+    assert [item.action for item in planned(world, site(box__a=BoxSpec())).items] == [Action.UPDATE]
