@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import Field
 
-from bfinfra.engine.drift import _related, report, traced
+from bfinfra.engine.drift import _of, _related, _Sides, report, traced
 from bfinfra.engine.observe import ObservedState
 from bfinfra.engine.plan import DesiredState, make
 from bfinfra.engine.retry import RetryPolicy
@@ -22,6 +22,7 @@ from bfinfra.model.drift import Cause, Drifted, DriftSettings, Report, judged
 from bfinfra.model.errors import BfinfraError, Problem, Refusal
 from bfinfra.model.kind import LastWriter, Observation
 from bfinfra.model.mark import Mark
+from bfinfra.model.plan import Action, Item
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 from bfinfra.model.step import Step
@@ -267,7 +268,7 @@ def awaited(monkeypatch, steps=()):
 
     def missing(name, spec, state, context):
         if spec is not None and spec.colour == "blue":
-            raise Awaited("tank/one: its paint is not there yet", field="colour", steps=steps)
+            raise Awaited("its paint is not there yet", field="colour", steps=steps)
         return real(name, spec, state, context)
 
     monkeypatch.setattr(Tank, "steps", staticmethod(missing))
@@ -278,15 +279,16 @@ def test_what_can_be_reached_only_with_a_file_that_is_missing_can_not_be_read(mo
     monkeypatch.setattr(Tank, "reaches", True, raising=False)
     found = checked(Spec(colour="blue"), None)
     assert found.found == ()
-    assert found.unreadable == {"tank/one": "tank/one: tank/one: its paint is not there yet"}
+    assert found.unreadable == {"tank/one": "tank/one: its paint is not there yet"}
 
 
 def test_what_waits_for_a_file_says_that_the_file_changed_and_what_the_world_moved(monkeypatch):
     awaited(monkeypatch)
     world, file = checked(Spec(colour="blue"), tank(Spec(litres=11), litres=12)).found
     assert (file.cause, file.field) == (Cause.UNAPPLIED, "")
-    assert file.why.startswith("the file changed; ")
+    assert file.why == "the file changed; its paint is not there yet"
     assert (world.cause, world.field, world.now, world.applied) == (Cause.DRIFT, "litres", 12000, 11)
+    assert world.wanted == 11000
 
 
 class Asked:
@@ -362,8 +364,7 @@ def test_what_left_the_file_says_so():
 def test_what_waits_is_named_after_what_keeps_it_and_its_own_name_only_once(monkeypatch):
     awaited(monkeypatch)
     [made] = checked(Spec(colour="blue"), None).found
-    assert made.why.startswith("it was never applied, or somebody deleted it; ")
-    assert made.why.endswith("its paint is not there yet")
+    assert made.why == "it was never applied, or somebody deleted it; its paint is not there yet"
 
 
 def test_unfinished_work_hides_no_field_that_moved(monkeypatch):
@@ -384,3 +385,30 @@ def test_a_field_and_what_is_below_it_moved_together():
     assert _related("a", "a.b")
     assert not _related("ab", "a")
     assert not _related("a", "ab")
+
+
+def test_settings_of_what_exists_anyway_are_told_field_by_field_as_not_applied():
+    state = replace(tank(Spec(), litres=12), mark=None)
+    [kept] = checked(Spec(), state).found
+    assert kept.cause is Cause.UNMARKED
+    item = Item(KEY, Action.UPDATE, (Paint(changes=(Change("litres", 12000, 10000),)),))
+    sides = _Sides(DesiredState("s", {KEY: Spec()}), ObservedState({KEY: state}), {"tank": Tank()}, None)
+    [told] = _of(item, sides, ())
+    assert (told.cause, told.field, told.now, told.wanted) == (Cause.UNAPPLIED, "litres", 12000, 10000)
+
+
+def test_unfinished_work_says_who_finishes_it():
+    [found] = checked(Spec(), tank(None)).found
+    assert found.why == "an apply started and did not end; the next one finishes it"
+
+
+def test_what_never_existed_is_not_said_to_have_existed():
+    assert checked(Spec(), None).found[0].why == "it was never applied, or somebody deleted it"
+    assert checked(Spec(), None, (str(KEY),)).found[0].why.startswith("it existed at an earlier check")
+
+
+def test_what_agrees_is_counted_without_what_waits_or_differs(monkeypatch):
+    assert checked(Spec(), tank(Spec())).agreed == 1
+    assert checked(Spec(litres=11), tank(Spec())).agreed == 0
+    awaited(monkeypatch)
+    assert checked(Spec(colour="blue"), tank(Spec())).agreed == 0

@@ -13,7 +13,8 @@ from bfinfra.engine.plan import DesiredState
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.errors import Busy, Denied, Problem
 from bfinfra.model.events import Ending
-from bfinfra.model.readiness import Readiness, Ready, failed, waiting
+from bfinfra.model.kind import Source
+from bfinfra.model.readiness import READY, Readiness, Ready, failed, waiting
 from bfinfra.model.refs import Key
 
 BOX = Key("box", "a")
@@ -233,3 +234,44 @@ def test_each_new_reason_is_told_once(clock):
 def test_where_nothing_waits_nothing_is_due_and_the_pause_is_the_longest(clock):
     boxes = Looking()
     assert (boxes.wait.due(set()), boxes.wait.pause(), bool(boxes.wait)) == ([], 5.0, False)
+
+
+class Given(Source):
+    """What is only read."""
+
+    answer = READY
+
+    def __init__(self):
+        pass
+
+    def observe(self, wanted, needs, *, include_unlisted=True):
+        raise AssertionError(wanted)
+
+    def ready(self, spec, state):
+        self.asked = (spec, state)
+        return self.answer
+
+
+def given(answer, spec, state):
+    kind = Given()
+    kind.answer = answer
+    observed = ObservedState({BOX: state} if state else {})
+    desired = DesiredState("toys", {BOX: spec} if spec else {})
+    wait = readiness_wait.ReadinessWait(desired, observed, {"box": kind}, None, RetryPolicy(), None)
+    return kind, wait.at_once(BOX)
+
+
+def test_what_is_only_read_and_was_found_ready_is_done_with_its_note():
+    kind, verdict = given(Readiness(Ready.READY, note="at 10.0.0.1"), BoxSpec(), HERE)
+    assert (verdict.ending, verdict.note) == (Ending.DONE, "at 10.0.0.1")
+    assert kind.asked == (BoxSpec(), HERE)
+
+
+def test_what_is_only_read_and_is_not_ready_or_not_there_is_waited_for():
+    assert given(waiting("it boots"), BoxSpec(), HERE)[1] is None
+    assert given(READY, BoxSpec(), None)[1] is None
+
+
+def test_what_is_to_go_is_done_at_once_only_if_it_is_gone():
+    assert given(READY, None, None)[1].ending is Ending.DONE
+    assert given(READY, None, HERE)[1] is None

@@ -246,7 +246,9 @@ def test_a_problem_with_a_colon_in_it_is_of_the_resource_that_it_begins_with(wor
 
 def test_every_text_of_a_state_counts_however_deep(world):
     serial(world, A, "vm-1")
-    fields(world, A, first={"vm-2": "vm-3"}, second=["vm-4", {"vm-5"}], last="vm-6")
+    fields(
+        world, A, first={"vm-2": "vm-3"}, second=["vm-4", {"vm-5"}, Mark("vm-7", "vm-8"), "vm-9"], last="vm-6"
+    )
     watch = watched(world)
-    for number in range(1, 7):
+    for number in range(1, 10):
         assert watch.naming([f"vm-{number}"]) == {A}, number
