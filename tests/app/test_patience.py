@@ -200,7 +200,9 @@ REFUSING = ["vCenter SOAP", "vCenter REST", "supervisor", "supervisor API", "clu
 NAMES = {"supervisor": "10.1.0.1:443", "cluster": "10.3.0.1:6443", "registry": "registry.test:443"}
 
 
-@pytest.mark.thorough("vCenter-503", "vCenter-429, in 20 s", "vCenter-silence", "vCenter-refused", "cluster-500", "registry-429")
+@pytest.mark.thorough(
+    "vCenter-503", "vCenter-429, in 20 s", "vCenter-silence", "vCenter-refused", "cluster-500", "registry-429"
+)
 @pytest.mark.parametrize("answer", [*ANSWERS, "silence", "refused"])
 @pytest.mark.parametrize("server", [each for each in SERVERS if each != "supervisor API"])
 def test_a_server_that_is_away_is_asked_few_times_and_named(
@@ -234,7 +236,9 @@ def test_where_the_server_answers_again_all_go_on(
     assert len(away.asked) <= 12
 
 
-@pytest.mark.thorough("vCenter SOAP-401", "vCenter REST-403", "supervisor-401", "cluster-401 Bearer", "registry-a login page")
+@pytest.mark.thorough(
+    "vCenter SOAP-401", "vCenter REST-403", "supervisor-401", "cluster-401 Bearer", "registry-a login page"
+)
 @pytest.mark.parametrize("answer", REFUSALS)
 @pytest.mark.parametrize("server", REFUSING)
 def test_a_refusal_is_no_outage(

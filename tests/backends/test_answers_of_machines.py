@@ -114,12 +114,7 @@ def test_an_answer_that_breaks_off_is_none(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("value", "why"),
-    [
-        ("a\nb", "not one line"),
-        ("a\0b", "not one line"),
-        ("x" * 1024, "more than 1023"),
-    ],
+    ("value", "why"), [("a\nb", "not one line"), ("a\0b", "not one line"), ("x" * 1024, "more than 1023")]
 )
 def test_a_password_that_is_none_is_refused_by_its_reference(value, why):
     with pytest.raises(BfinfraError, match=rf"sudo_password \{{env: P\}} can't be used.*{why}") as refused:
