@@ -47,8 +47,8 @@ class Share(NamedTuple):
 
 
 ALL = Share(1, 1)
-MOST = 400
-"""Thorough tests that a change runs: an hour of processor at most. More are drawn."""
+MOST = 250
+"""Thorough tests that a change runs at most: of more, as many are drawn."""
 OF_CHANGE = pytest.StashKey[str]()
 
 

@@ -204,6 +204,7 @@ def test_where_the_plug_in_fails_the_pod_is_not_made(sandbox, tmp_path):
     assert "bitfusion.io/gpu on kubernetes_cluster/k8s" in found["workload/train"]
 
 
+@pytest.mark.thorough("bitfusion-on-kubernetes-True-done")
 @pytest.mark.parametrize(("ordered", "ends"), [(True, "done"), (False, "still-waiting")])
 @pytest.mark.parametrize("sandbox", ["bitfusion-on-kubernetes"], indirect=True)
 def test_in_one_run_the_webhook_changes_the_pod_and_without_that_order_it_would_find_no_node(

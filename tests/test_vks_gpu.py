@@ -52,6 +52,7 @@ def test_the_driver_of_the_hosts_comes_before_what_needs_it(gpus):
     assert graphics in before[Key("vks_cluster", "ml-01")]
 
 
+@pytest.mark.thorough
 def test_a_profile_that_the_hosts_do_not_offer_is_refused_once_they_tell(gpus, tmp_path):
     assert made(apply(SITE, gpus))
     path = tmp_path / "site.yaml"

@@ -188,6 +188,7 @@ def test_a_cluster_that_ends_a_watch_once_is_followed_again_and_the_report_says_
         assert fields(watched.next().report) == ["labels.team"]
 
 
+@pytest.mark.thorough
 def test_a_cluster_that_is_away_is_said_to_be_lost_until_it_is_followed_again(
     sandbox: Running, tmp_path: Path
 ) -> None:
@@ -205,6 +206,7 @@ def test_a_cluster_that_is_away_is_said_to_be_lost_until_it_is_followed_again(
         assert fields(watched.next().report) == ["labels.team"]
 
 
+@pytest.mark.thorough
 def test_what_could_not_be_read_when_it_changed_is_read_again_before_the_interval(
     sandbox: Running, tmp_path: Path
 ) -> None:

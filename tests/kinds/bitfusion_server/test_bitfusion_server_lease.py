@@ -39,6 +39,7 @@ def machines(sandbox: Running) -> list[str]:
         return [vm.name for vm in view.view]
 
 
+@pytest.mark.thorough
 def test_a_lease_that_ran_out_is_reported_leaves_nothing_and_the_next_apply_finishes(hasty: Running) -> None:
     before = machines(hasty)
     hasty.faults(
