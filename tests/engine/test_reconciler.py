@@ -413,6 +413,11 @@ def test_a_mark_that_is_missing_is_no_news(made: ToyWorld, monkeypatch: pytest.M
     assert run.take()
 
 
+def form(disruption: Disruption) -> Step:
+    """A step that disrupts so."""
+    return changing(form=type("Disrupting", (Change,), {"disruption": disruption}))
+
+
 def worse(made: ToyWorld, monkeypatch: pytest.MonkeyPatch, step: Step) -> Run:
     """A run whose plan was to change the size, and which now finds that it needs this step."""
     run = Run(made, BIG)
@@ -426,6 +431,14 @@ def test_a_disruption_that_the_plan_did_not_announce_stops_it(
     run = worse(made, monkeypatch, changing(form=Reboot))
     diverges(run, "it would now need a reboot; the plan announced none")
     assert made.writes == []
+
+
+def test_of_several_disruptions_the_worst_counts(made: ToyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, forms = Run(made, BIG), [form(each) for each in Disruption]
+    monkeypatch.setattr(Box, "steps", staticmethod(lambda *_: forms))
+    for worst in (Disruption.REPLACE, Disruption.POWER_CYCLE, Disruption.REBOOT, Disruption.RESTART):
+        diverges(run, f"it would now need a {worst}; the plan announced none")
+        forms.pop()
 
 
 def test_a_disruption_stops_it_after_the_first_step_too(

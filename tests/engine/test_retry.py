@@ -172,6 +172,26 @@ def test_what_is_final_is_tried_once(clock: Clock, error: Exception, look: bool)
     assert (clock.tries, clock.slept) == (1, [])
 
 
+@pytest.mark.parametrize("error", FINAL, ids=named)
+def test_what_is_final_ends_it_after_an_outage_too(clock: Clock, error: Exception) -> None:
+    left: list[Exception] = [Unreachable("no connection"), error]
+
+    def what() -> None:
+        clock.tries += 1
+        raise left.pop(0) if left else AssertionError("tried again")
+
+    with pytest.raises(type(error)):
+        RetryPolicy(sleep=clock.sleep).read(what)
+    assert clock.tries == 2
+
+
+def test_patience_is_counted_from_the_first_try_whatever_the_clock_shows(clock: Clock) -> None:
+    clock.now = 5000.0
+    with pytest.raises(Unreachable):
+        RetryPolicy(sleep=clock.sleep).read(clock.until(50_000, Unreachable("no connection")))
+    assert 5090 <= clock.now < 5100
+
+
 def test_each_failure_but_the_last_is_told_before_it_is_tried_again(clock: Clock) -> None:
     told: list[RemoteError] = []
     with pytest.raises(Conflict):

@@ -37,6 +37,10 @@ def test_the_users_text_is_above_the_mark() -> None:
     assert above(None) == ""
 
 
+def test_the_blanks_before_the_users_text_stay() -> None:
+    assert above(below("  indented\n\tby a tab", MARK)) == "  indented\n\tby a tab"
+
+
 def test_no_mark_is_no_mark() -> None:
     assert Mark.decode(None) is None
     assert Mark.decode("made by hand, bfinfra:2 site=x") is None

@@ -150,6 +150,15 @@ def test_a_file_of_somebody_else_is_refused_and_not_held_open(root: None, state:
     assert open_files() == before
 
 
+def test_a_link_that_appears_meanwhile_is_not_followed(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    private.folder(state)
+    (state / "target").write_text("others'")
+    (state / "lock").symlink_to(state / "target")
+    monkeypatch.setattr(Path, "is_symlink", lambda _: False)  # as it was when it was looked at
+    with pytest.raises(OSError, match="symbolic links"):
+        private.opened(state / "lock", os.O_WRONLY)
+
+
 def test_a_file_of_state_is_not_inherited_by_programs_that_are_started(state: Path) -> None:
     handle = private.opened(private.folder(state) / "f", os.O_RDWR)
     assert not os.get_inheritable(handle)
