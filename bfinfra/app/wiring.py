@@ -218,14 +218,13 @@ def bound_kinds(
             _ = backends.vcenter  # logs in while the kinds are imported
         names = [name for name in surveyed(site) if only is None or name in only]
         marked: Callable[[], Collection[str]] = tuple
-        found = {}
+        left_out: Collection[str] = ()
         if wanted is not None and only is None and backends.vcenter:
-            used = {key.kind for key in wants}
-            found = kinds(name for name in names if name in used)
             marked = MarkedKinds(backends.vcenter, backends.cache, site.name)
-            asked = found.keys() | frozenset().union(*map(_looks_at, found))
-            names = [name for name in names if name not in SHOWN or name in asked]
-        found |= kinds(name for name in names if name not in found)
+            left_out = SHOWN - {key.kind for key in (*wants, *site.resources)}
+        found = kinds(name for name in names if name not in left_out)
+        looked_at = frozenset[str]().union(*map(_looks_at, found)) if left_out else ()
+        found |= kinds(name for name in names if name in left_out and name in looked_at)
         yield BoundKinds(found, kinds, backends, leave, only is not None, marked)
     finally:
         for each in leaving:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,10 +17,14 @@ from bfinfra.backends.survey_cache import SurveyCache
 from bfinfra.backends.vcenter import attributes
 from bfinfra.backends.vcenter.vm import Brief
 from bfinfra.kinds import kind as kind_named
+from bfinfra.kinds import names
 from bfinfra.kinds.attributes import ATTRIBUTES
 from bfinfra.model.errors import Forbidden
 from bfinfra.model.mark import Mark
+from bfinfra.model.refs import kinds_named
 from bfinfra.sandbox import Running
+
+EXAMPLES = Path(__file__).parents[2] / "specs/kinds"
 
 HEAD = """\
 site: example
@@ -97,3 +102,16 @@ def test_what_a_used_kind_looks_at_is_asked_with_it(tmp_path: Path, sandbox: Run
     with wiring.bound_kinds(site, context, site.resources, read_only=True) as bound:
         assert {"bitfusion_vm", "virtual_machine", "vm_class"} <= bound.kinds.keys()
         assert not ATTRIBUTES.keys() & bound.kinds.keys()
+
+
+@pytest.mark.parametrize("destroy", [False, True], ids=["apply", "destroy"])
+@pytest.mark.parametrize("kind", names())
+def test_what_is_asked_first_has_all_that_it_looks_at(kind: str, destroy: bool, sandbox: Running) -> None:
+    site, other = (bfinfra.load(EXAMPLES / f"{each}.yaml", sandbox=sandbox) for each in (kind, "vm_class"))
+    site = replace(site, vcenter=other.vcenter)
+    wanted = {} if destroy else site.resources
+    with wiring.bound_kinds(site, bfinfra.RunContext(sandbox=sandbox), wanted, read_only=True) as bound:
+        assert kind in bound.kinds
+        for name, each in bound.kinds.items():
+            looks = frozenset() if each.alone else kinds_named(each.Spec) | kinds_named(each.State)
+            assert SHOWN & looks <= bound.kinds.keys(), name
