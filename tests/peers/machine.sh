@@ -51,6 +51,7 @@ cat > etc/systemd/system/machine-sshd.service << 'END'
 [Unit]
 DefaultDependencies=no
 [Service]
+Type=notify
 RuntimeDirectory=sshd
 ExecStart=/usr/sbin/sshd -D -e -f /etc/ssh/machine/config
 END

@@ -64,8 +64,9 @@ def space(site: SiteFile, name: str) -> str:
 
 
 def advertise(peers: Peers, count: str | None) -> None:
-    """What a real plug-in makes a kubelet say; kwok has no kubelets."""
-    for node in json.loads(peers.kubectl("get", "nodes", "-o", "json"))["items"]:
+    """What a real plug-in makes a kubelet say; kwok has no kubelets. A tainted node is another test's own."""
+    nodes = json.loads(peers.kubectl("get", "nodes", "-o", "json"))["items"]
+    for node in (each for each in nodes if not each["spec"].get("taints")):
         body = json.dumps({"status": {part: {GPU: count} for part in ("capacity", "allocatable")}})
         peers.kubectl(
             "patch", "node", node["metadata"]["name"], "--subresource=status", "--type=merge", "-p", body
