@@ -189,7 +189,9 @@ def test_no_other_user_of_the_machine_sees_what_is_asked(real, hosts):
         assert "seen-by-nobody" not in one(hosts, machine, commands)["ps"].text
 
 
-@pytest.mark.parametrize("name", [*PASSWORDS, "new line", "carriage return", "empty", NO_UTF_8, *UNFIT, *corpus.LONG])
+@pytest.mark.parametrize(
+    "name", [*PASSWORDS, "new line", "carriage return", "empty", NO_UTF_8, *UNFIT, *corpus.LONG]
+)
 def test_a_password_is_handed_over_as_it_is_or_refused(real, hosts, canary, name):
     value = corpus.values(canary)[name]
     machine = worker(
