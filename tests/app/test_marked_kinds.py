@@ -93,7 +93,10 @@ def test_where_that_can_t_be_read_every_such_kind_is_unreadable_and_says_why(
     assert all("no right to see definitions" in why for why in unreadable.values())
 
 
-def test_what_a_used_kind_looks_at_is_asked_with_it(tmp_path: Path, sandbox: Running) -> None:
+def test_what_a_used_kind_looks_at_is_asked_with_it(
+    tmp_path: Path, sandbox: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SurveyCache, "prefetch", lambda *_: None)  # nobody here waits for the answers
     (tmp_path / "site.yaml").write_text(
         HEAD + "bitfusion_vm:\n  notebook: {vm: notebook, settings: {a: b}}\n"
     )
@@ -106,7 +109,10 @@ def test_what_a_used_kind_looks_at_is_asked_with_it(tmp_path: Path, sandbox: Run
 
 @pytest.mark.parametrize("destroy", [False, True], ids=["apply", "destroy"])
 @pytest.mark.parametrize("kind", names())
-def test_what_is_asked_first_has_all_that_it_looks_at(kind: str, destroy: bool, sandbox: Running) -> None:
+def test_what_is_asked_first_has_all_that_it_looks_at(
+    kind: str, destroy: bool, sandbox: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SurveyCache, "prefetch", lambda *_: None)  # nobody here waits for the answers
     site, other = (bfinfra.load(EXAMPLES / f"{each}.yaml", sandbox=sandbox) for each in (kind, "vm_class"))
     site = replace(site, vcenter=other.vcenter)
     wanted = {} if destroy else site.resources
