@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import time
 
+import httpx2
 import pytest
 
 from bfinfra.backends.outages import FIRST, LONGEST_PAUSE, OVER, Outages
-from bfinfra.model.errors import Unreachable
+from bfinfra.model.errors import Busy, Unreachable
 
 SERVER = "vc.small.test:443"
 
@@ -56,3 +57,13 @@ def test_later_it_may_be_asked_once_more(server: Server) -> None:
     server.now += LONGEST_PAUSE
     assert server.asked()
     assert not server.asked()
+
+
+@pytest.mark.parametrize("seconds", [7, 20])
+def test_a_server_that_names_a_time_is_asked_after_exactly_that(seconds: int, server: Server) -> None:
+    busy = httpx2.Response(503, headers={"retry-after": f"{seconds}"})
+    for _ in range(2):
+        with contextlib.suppress(Busy), server.outages.asking(SERVER, "/sdk", writing=False) as answer:
+            server.sent.append(server.now)
+            answer(busy)
+    assert server.sent == [100, 100 + seconds]
