@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from bfinfra.kinds.attributes import ATTRIBUTES
+from bfinfra.kinds.vcenter.base.machine_notes import MARKS, OF_ALL
 from bfinfra.model.mark import Mark
 from bfinfra.model.reading import Reading
 
@@ -28,16 +29,14 @@ class MarkedKinds:
     """Asks in the background, and shares the answers with the kinds."""
 
     def __init__(self, vcenter: VCenter, cache: SurveyCache, site: str) -> None:
-        from bfinfra.kinds.vcenter.base.machine_notes import MARKS
-
-        self._vcenter, self._cache, self._site, self._marks = vcenter, cache, site, MARKS
+        self._vcenter, self._cache, self._site = vcenter, cache, site
         cache.prefetch(DEFINITIONS, READER, self._definitions)
         cache.prefetch(MARKS, READER, self._machines)
 
     def __call__(self) -> Collection[str]:
         """Those of `SHOWN` that have something. Raises RemoteError."""
         defined = self._cache.read(DEFINITIONS, READER, self._definitions).values()
-        machines = self._cache.read(self._marks, READER, self._machines)
+        machines = self._cache.read(MARKS, READER, self._machines)
         noted = {
             mark.kind
             for machine in machines
@@ -55,6 +54,4 @@ class MarkedKinds:
         return self._vcenter.session.read(self._vcenter.defined or defined)
 
     def _machines(self) -> list[Brief]:
-        from bfinfra.kinds.vcenter.base.machine_notes import OF_ALL
-
         return self._vcenter.machines.survey(*OF_ALL)

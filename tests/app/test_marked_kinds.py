@@ -26,16 +26,6 @@ from bfinfra.sandbox import Running
 
 EXAMPLES = Path(__file__).parents[2] / "specs/kinds"
 
-HEAD = """\
-site: example
-vcenter:
-  server: vc.small.test
-  username: admin@small.test
-  password: {env: VCENTER_PASSWORD}
-  trust: {ca_file: ca.pem}
-"""
-CLASS = "vm_class:\n  big: {cpus: 2, memory: 4GiB}\n"
-
 
 def found(
     marks: tuple[str, ...] = (), defined: Mapping[int, str] | Callable[[Any], Any] | None = None
@@ -51,7 +41,7 @@ def found(
 
 
 def test_where_nothing_shows_a_kind_it_is_neither_imported_nor_asked(
-    tmp_path: Path, sandbox: Running, monkeypatch: pytest.MonkeyPatch
+    sandbox: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     imported: set[str] = set()
 
@@ -60,8 +50,7 @@ def test_where_nothing_shows_a_kind_it_is_neither_imported_nor_asked(
         return kind_named(name)
 
     monkeypatch.setattr(wiring, "kind_named", noted)
-    (tmp_path / "site.yaml").write_text(HEAD + CLASS)
-    site = bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox)
+    site = bfinfra.load(EXAMPLES / "vm_class.yaml", sandbox=sandbox)
     assert bfinfra.plan(site, context=bfinfra.RunContext(sandbox=sandbox)).pending
     assert "storage_policy" in imported
     assert not imported & SHOWN
@@ -80,27 +69,26 @@ def test_a_mark_of_the_site_on_a_vm_shows_its_kind(kind: str) -> None:
 
 
 def test_where_that_can_t_be_read_every_such_kind_is_unreadable_and_says_why(
-    tmp_path: Path, sandbox: Running, monkeypatch: pytest.MonkeyPatch
+    sandbox: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(_: object) -> Mapping[int, str]:
         raise Forbidden("no right to see definitions")
 
     monkeypatch.setattr(attributes, "defined", away)
-    (tmp_path / "site.yaml").write_text(HEAD + CLASS)
-    site = bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox)
+    site = bfinfra.load(EXAMPLES / "vm_class.yaml", sandbox=sandbox)
     unreadable = bfinfra.plan(site, context=bfinfra.RunContext(sandbox=sandbox)).unreadable
     assert unreadable.keys() == SHOWN | {"resource_pool"}  # which looks for its own attribute
     assert all("no right to see definitions" in why for why in unreadable.values())
 
 
 def test_what_a_used_kind_looks_at_is_asked_with_it(
-    tmp_path: Path, sandbox: Running, monkeypatch: pytest.MonkeyPatch
+    sandbox: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SurveyCache, "prefetch", lambda *_: None)  # nobody here waits for the answers
-    (tmp_path / "site.yaml").write_text(
-        HEAD + "bitfusion_vm:\n  notebook: {vm: notebook, settings: {a: b}}\n"
+    site = bfinfra.load(EXAMPLES / "bitfusion_vm.yaml", sandbox=sandbox)
+    site = replace(
+        site, resources={key: of for key, of in site.resources.items() if key.kind == "bitfusion_vm"}
     )
-    site = bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox)
     context = bfinfra.RunContext(sandbox=sandbox)
     with wiring.bound_kinds(site, context, site.resources, read_only=True) as bound:
         assert {"bitfusion_vm", "virtual_machine", "vm_class"} <= bound.kinds.keys()

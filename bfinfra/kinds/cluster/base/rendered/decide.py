@@ -123,7 +123,7 @@ def _record(name: str, spec: Any, rendering: Rendering, state: State | None, con
         if thing.mark is not None:
             context.mark.refuse_others(thing.mark, f"the cluster has {each} already")
     return {
-        "record": record_name(context.mark.address.partition("/")[0], name),
+        "record": record_name(context.mark.kind, name),
         "namespace": rendering.namespace,
         "cluster": spec.cluster,
         "home": state.home if state else context.needs["cluster"].get("endpoint"),
@@ -163,7 +163,7 @@ def gone(name: str, state: State, context: PlanContext) -> Iterator[Step]:
     """The steps that delete everything: first objects of defined types, while their controllers run, then the
     others, the definitions, the record; with the hooks of the removal before and after.
     """
-    kind = context.mark.address.partition("/")[0]
+    kind = context.mark.kind
     place: Fields = {"name": name, "cluster": state.cluster, "home": state.home, "mark": context.mark}
     around: Fields = {**place, "record": record_name(kind, name)}
     before, after = (list(removal_steps(event, state, around)) for event in REMOVAL)
