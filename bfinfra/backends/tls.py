@@ -49,7 +49,8 @@ def context(trust: Trust, extra_pem: str = "", server: str = "") -> ssl.SSLConte
         own.load_default_certs()
     try:
         pem = small(trust.ca_file.path) if trust.ca_file else trust.ca_pem or extra_pem
-        own.load_verify_locations(cadata=pem)
+        # Bundles name authorities in their own letters; Python takes ASCII only, and a certificate is that.
+        own.load_verify_locations(cadata=pem.encode("ascii", "replace").decode("ascii"))
     except (OSError, ValueError) as error:
         name = str(trust.ca_file.path) if trust.ca_file else "the given authorities"
         why = (

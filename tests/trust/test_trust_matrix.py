@@ -15,6 +15,7 @@ from trust.matrix import SERVERS, cases
 from bfinfra.backends import tls
 from bfinfra.backends.transport import Transport
 from bfinfra.model.errors import Unreachable, Untrusted
+from bfinfra.model.sources import LocalFile
 from bfinfra.model.trust import Trust
 
 
@@ -40,6 +41,30 @@ def test_who_is_trusted_and_who_is_not(case, transport, tmp_path):
         assert tls.colons(shown.sha256) in str(raised.value)
         assert f"bfinfra trust 127.0.0.1:{server.port}" in str(raised.value)
         assert server.asked == []
+
+
+BUNDLE = "# NetLock Arany (Class Gold) Főtanúsítvány\n{}# \x9b31m 認証局\n"
+
+
+@pytest.mark.parametrize("form", ["ca_file", "ca_pem", "extra_pem"])
+def test_a_bundle_names_its_authorities_in_any_letters(form, tmp_path):
+    """curl's bundle of authorities did, and Debian's file names do."""
+    shown = Authority(tmp_path).leaf()
+    bundle = BUNDLE.format(shown.ca)
+    (tmp_path / "bundle.pem").write_text(bundle)
+    trust, extra = {
+        "ca_file": (Trust(ca_file=LocalFile("bundle.pem", tmp_path / "bundle.pem")), ""),
+        "ca_pem": (Trust(ca_pem=bundle), ""),
+        "extra_pem": (Trust(), bundle),
+    }[form]
+    with listening(shown.file) as server:
+        assert tls.objection(("127.0.0.1", server.port), "127.0.0.1", trust, extra) == ""
+
+
+def test_other_letters_inside_a_certificate_make_it_no_certificate(tmp_path):
+    broken = Authority(tmp_path).leaf().ca.replace("MII", "MÍI", 1)
+    with pytest.raises(Untrusted, match="no certificate in PEM form in it"):
+        tls.context(Trust(ca_pem=broken))
 
 
 @pytest.mark.parametrize(("begins", "ends", "says"), [(10, 20, "not yet valid"), (-20, -10, "has expired")])
