@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from bfinfra.kinds.attributes import ATTRIBUTES
-from bfinfra.kinds.vcenter.base.machine_notes import MARKS, OF_ALL
+from bfinfra.kinds.vcenter.base.machine.notes import MARKS, OF_ALL
 from bfinfra.model.mark import Mark
 from bfinfra.model.reading import Reading
 

@@ -17,7 +17,7 @@ from pyVmomi import vim
 import bfinfra
 import bfinfra.kinds as registry
 from bfinfra.backends.vcenter import VCenter
-from bfinfra.kinds.vcenter.base.machine_notes import MARK
+from bfinfra.kinds.vcenter.base.machine.notes import MARK
 from bfinfra.model.events import StepBegun
 from bfinfra.model.step import Versioned
 from bfinfra.sandbox import Running

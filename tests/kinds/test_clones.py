@@ -16,7 +16,7 @@ from pyVim.task import WaitForTask
 from pyVmomi import vim
 from rights.given import administrator
 
-from bfinfra.kinds.vcenter.base.machine_notes import MARK
+from bfinfra.kinds.vcenter.base.machine.notes import MARK
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.sandbox import Running

@@ -15,8 +15,8 @@ from bfinfra.backends.vcenter.vm import Brief, Hardware, Vm
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.capabilities import machine
 from bfinfra.kinds.named import the
-from bfinfra.kinds.vcenter.base.machine_notes import MARKS, OF_ALL, SETTINGS
-from bfinfra.kinds.vcenter.base.machine_places import named
+from bfinfra.kinds.vcenter.base.machine.notes import MARKS, OF_ALL, SETTINGS
+from bfinfra.kinds.vcenter.base.machine.places import named
 from bfinfra.model import compare, conflict, kind, resource
 from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.conflict import Taken

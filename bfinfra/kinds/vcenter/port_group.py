@@ -10,7 +10,7 @@ from pydantic import Field
 from bfinfra.backends.vcenter.networks import GroupPlan, Networks, PortGroup, Switch
 from bfinfra.backends.vcenter.places import called, only
 from bfinfra.kinds.named import the
-from bfinfra.kinds.vcenter.base.machine_notes import MARK
+from bfinfra.kinds.vcenter.base.machine.notes import MARK
 from bfinfra.model import compare, kind, resource
 from bfinfra.model.compare import Change, Unknown, differences
 from bfinfra.model.context import PlanContext, ResolvedRef

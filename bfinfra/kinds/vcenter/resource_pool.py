@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from bfinfra.backends.vcenter.places import Allocation, Inventory, ResourcePool, only
 from bfinfra.kinds.named import the
-from bfinfra.kinds.vcenter.base.machine_notes import MARK
+from bfinfra.kinds.vcenter.base.machine.notes import MARK
 from bfinfra.kinds.vcenter.base.pending import LONGEST, pending, pending_name
 from bfinfra.kinds.vcenter.base.pools import pool_named
 from bfinfra.model import compare, kind, resource

@@ -27,7 +27,7 @@ from pydantic import ValidationError
 from bfinfra.backends.survey_cache import KnownObjects
 from bfinfra.backends.vcenter.places import Folder
 from bfinfra.backends.vcenter.vm import Attached, Disk
-from bfinfra.kinds.vcenter.base.secret_properties import SecretProperty
+from bfinfra.kinds.vcenter.base.machine.secrets import SecretProperty
 from bfinfra.kinds.vcenter.bitfusion_server import sizing
 from bfinfra.kinds.vcenter.bitfusion_server.run import Runs
 from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO, MMIO_SIZE, identity

@@ -16,7 +16,7 @@ from rights.given import administrator
 
 from bfinfra.backends.vcenter.places import Found, Nowhere, Several, Thing
 from bfinfra.backends.vcenter.vm import Vm
-from bfinfra.kinds.vcenter.base.machine_notes import SETTINGS
+from bfinfra.kinds.vcenter.base.machine.notes import SETTINGS
 from bfinfra.kinds.vcenter.bitfusion_vm import (
     BEFORE,
     BitfusionVM,

@@ -6,7 +6,7 @@ from kinds.by_hand import ByHand, done
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import VCenter
-from bfinfra.kinds.vcenter.base.machine_notes import MARK
+from bfinfra.kinds.vcenter.base.machine.notes import MARK
 
 SAID = {
     "template": "centos-7.6",

@@ -24,7 +24,7 @@ from bfinfra.backends.vcenter.library_items import Declared, Item
 from bfinfra.backends.vcenter.places import Found, only
 from bfinfra.backends.vcenter.vm import Attach, Attached, Disk, NewDisk, Nic, Vm
 from bfinfra.engine.guard import Allow, check
-from bfinfra.kinds.vcenter.base.machine_places import MachinePlaces
+from bfinfra.kinds.vcenter.base.machine.places import MachinePlaces
 from bfinfra.kinds.vcenter.virtual_machine.decide import decide
 from bfinfra.kinds.vcenter.virtual_machine.describe import description
 from bfinfra.kinds.vcenter.virtual_machine.disks import fitted

@@ -8,7 +8,7 @@ import re
 
 from bfinfra.backends.ova import Property
 from bfinfra.backends.vcenter.vm import Origin, Vm
-from bfinfra.kinds.vcenter.base.machine_places import MachinePlaces, unplaced
+from bfinfra.kinds.vcenter.base.machine.places import MachinePlaces, unplaced
 from bfinfra.kinds.vcenter.bitfusion_server import registration
 from bfinfra.kinds.vcenter.bitfusion_server.properties import WHAT, telling
 from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO_SIZE, State

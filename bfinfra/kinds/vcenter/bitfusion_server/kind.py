@@ -11,8 +11,8 @@ from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.kinds import power
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.vcenter.base import datastores
-from bfinfra.kinds.vcenter.base.machine_notes import MARKS, appliance
-from bfinfra.kinds.vcenter.base.machine_places import here, places_of
+from bfinfra.kinds.vcenter.base.machine.notes import MARKS, appliance
+from bfinfra.kinds.vcenter.base.machine.places import here, places_of
 from bfinfra.kinds.vcenter.bitfusion_server import decide, minimum, room, space, steps
 from bfinfra.kinds.vcenter.bitfusion_server.checks import CHECKS
 from bfinfra.kinds.vcenter.bitfusion_server.describe import description

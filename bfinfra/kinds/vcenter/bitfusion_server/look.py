@@ -14,9 +14,9 @@ from bfinfra.backends.survey_cache import KnownObjects
 from bfinfra.backends.vcenter.identity import Identity
 from bfinfra.backends.vcenter.places import Inventory, only
 from bfinfra.backends.vcenter.vm import Brief, Vm
-from bfinfra.kinds.vcenter.base.machine_notes import MARKS, OF_ALL
-from bfinfra.kinds.vcenter.base.machine_places import unread_of
-from bfinfra.kinds.vcenter.base.secret_properties import SecretProperty, given, inspect
+from bfinfra.kinds.vcenter.base.machine.notes import MARKS, OF_ALL
+from bfinfra.kinds.vcenter.base.machine.places import unread_of
+from bfinfra.kinds.vcenter.base.machine.secrets import SecretProperty, given, inspect
 from bfinfra.kinds.vcenter.bitfusion_server import room, state
 from bfinfra.kinds.vcenter.bitfusion_server.noted import noted
 from bfinfra.kinds.vcenter.bitfusion_server.packages import Packages

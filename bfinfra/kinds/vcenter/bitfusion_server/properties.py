@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from bfinfra.backends.ova import Ova, Property, check
-from bfinfra.kinds.vcenter.base.secret_properties import SecretProperty
+from bfinfra.kinds.vcenter.base.machine.secrets import SecretProperty
 from bfinfra.kinds.vcenter.bitfusion_server import registration
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Item, Network, Spec
 from bfinfra.kinds.vcenter.bitfusion_server.state import BitfusionServerFacts, State

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bfinfra.backends import ova
 from bfinfra.backends.vcenter.vm import Appliance, Deployment, Hardware, Import
-from bfinfra.kinds.vcenter.base.secret_properties import digested, revealed
+from bfinfra.kinds.vcenter.base.machine.secrets import digested, revealed
 from bfinfra.kinds.vcenter.bitfusion_server import steps
 from bfinfra.kinds.vcenter.bitfusion_server.packages import Packages
 from bfinfra.kinds.vcenter.bitfusion_server.state import IMPORTING, MARK, OVA, identity, release

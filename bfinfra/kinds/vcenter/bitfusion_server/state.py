@@ -14,7 +14,7 @@ from bfinfra.backends.vcenter.esxi import Room
 from bfinfra.backends.vcenter.identity import Identity
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Vm
-from bfinfra.kinds.vcenter.base.secret_properties import SecretProperty
+from bfinfra.kinds.vcenter.base.machine.secrets import SecretProperty
 from bfinfra.kinds.vcenter.gpu_host.state import VM_KEYS, VM_MARK
 from bfinfra.model import resource
 from bfinfra.model.errors import Problem

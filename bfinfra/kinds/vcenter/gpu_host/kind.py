@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bfinfra.backends.vcenter.places import Thing, meant
 from bfinfra.kinds.vcenter.base.begun import Wait, held
-from bfinfra.kinds.vcenter.base.machine_notes import appliance
+from bfinfra.kinds.vcenter.base.machine.notes import appliance
 from bfinfra.kinds.vcenter.gpu_host import decide, state, steps
 from bfinfra.kinds.vcenter.gpu_host.checks import CHECKS
 from bfinfra.kinds.vcenter.gpu_host.describe import description

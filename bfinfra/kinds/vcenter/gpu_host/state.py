@@ -9,7 +9,7 @@ from dataclasses import field, replace
 from bfinfra.backends.vcenter.esxi import HostDetail, Lease, PciDevice, lost_host
 from bfinfra.kinds.vcenter.base import begun
 from bfinfra.kinds.vcenter.base.begun import Begun
-from bfinfra.kinds.vcenter.base.machine_notes import IMPORTING, MARK, SECRETS
+from bfinfra.kinds.vcenter.base.machine.notes import IMPORTING, MARK, SECRETS
 from bfinfra.model import resource
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass

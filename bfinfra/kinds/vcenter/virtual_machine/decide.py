@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bfinfra.backends.vcenter.vm import Hardware, Vm
-from bfinfra.kinds.vcenter.base.machine_notes import MARK
+from bfinfra.kinds.vcenter.base.machine.notes import MARK
 from bfinfra.kinds.vcenter.virtual_machine.devices import between
 from bfinfra.kinds.vcenter.virtual_machine.disks import gone
 from bfinfra.kinds.vcenter.virtual_machine.make import make, source

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bfinfra.backends.vcenter.vm import Nic, Origin, Vm
-from bfinfra.kinds.vcenter.base.machine_notes import appliance
-from bfinfra.kinds.vcenter.base.machine_places import MachinePlaces, datastore_of, unplaced
+from bfinfra.kinds.vcenter.base.machine.notes import appliance
+from bfinfra.kinds.vcenter.base.machine.places import MachinePlaces, datastore_of, unplaced
 from bfinfra.kinds.vcenter.virtual_machine.devices import vgpus_alone
 from bfinfra.kinds.vcenter.virtual_machine.state import State
 from bfinfra.model.description import Description, Path

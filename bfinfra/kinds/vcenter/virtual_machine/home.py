@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bfinfra.backends.vcenter.places import Inventory, only
 from bfinfra.backends.vcenter.vm import Brief
-from bfinfra.kinds.vcenter.base.machine_places import as_thing
+from bfinfra.kinds.vcenter.base.machine.places import as_thing
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.refs import Key

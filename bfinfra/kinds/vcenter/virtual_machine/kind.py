@@ -12,9 +12,9 @@ from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Vm
 from bfinfra.kinds import power
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.vcenter.base import datastores
-from bfinfra.kinds.vcenter.base.machine_notes import IMPORTING, MARK, MARKS, OF_ALL, SECRETS
-from bfinfra.kinds.vcenter.base.machine_places import by_path, detailed, here, named, places_of, unread_of
-from bfinfra.kinds.vcenter.base.secret_properties import SecretProperty, digested, revealed
+from bfinfra.kinds.vcenter.base.machine.notes import IMPORTING, MARK, MARKS, OF_ALL, SECRETS
+from bfinfra.kinds.vcenter.base.machine.places import by_path, detailed, here, named, places_of, unread_of
+from bfinfra.kinds.vcenter.base.machine.secrets import SecretProperty, digested, revealed
 from bfinfra.kinds.vcenter.virtual_machine.checks import CHECKS
 from bfinfra.kinds.vcenter.virtual_machine.decide import decide
 from bfinfra.kinds.vcenter.virtual_machine.describe import described, description

@@ -11,7 +11,7 @@ from bfinfra.backends.vcenter.library_items import OVF, TEMPLATE, Item
 from bfinfra.backends.vcenter.places import Inventory, Nowhere
 from bfinfra.backends.vcenter.vm import Attach, Clone, Deployment, Hardware, Vm
 from bfinfra.kinds.named import the
-from bfinfra.kinds.vcenter.base.machine_notes import MARK
+from bfinfra.kinds.vcenter.base.machine.notes import MARK
 from bfinfra.kinds.vcenter.virtual_machine import disks
 from bfinfra.kinds.vcenter.virtual_machine.devices import adapters, grown, places
 from bfinfra.kinds.vcenter.virtual_machine.properties import check, normal

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from bfinfra.backends import ova
 from bfinfra.backends.vcenter.library_items import Declared
 from bfinfra.backends.vcenter.vm import Vm
-from bfinfra.kinds.vcenter.base.secret_properties import SecretProperty, given, inspect
+from bfinfra.kinds.vcenter.base.machine.secrets import SecretProperty, given, inspect
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
 from bfinfra.model.awaited import away
 from bfinfra.model.compare import Change

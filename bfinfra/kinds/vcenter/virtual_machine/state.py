@@ -12,8 +12,8 @@ from typing import Annotated
 from bfinfra.backends.vcenter.library_items import Declared, Item
 from bfinfra.backends.vcenter.places import Inventory, Lookup
 from bfinfra.backends.vcenter.vm import Vm
-from bfinfra.kinds.vcenter.base.machine_notes import IMPORTING, MARK, SECRETS
-from bfinfra.kinds.vcenter.base.secret_properties import SecretProperty
+from bfinfra.kinds.vcenter.base.machine.notes import IMPORTING, MARK, SECRETS
+from bfinfra.kinds.vcenter.base.machine.secrets import SecretProperty
 from bfinfra.model import resource
 from bfinfra.model.awaited import Away
 from bfinfra.model.records import dataclass

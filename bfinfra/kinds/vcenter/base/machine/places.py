@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from bfinfra.backends.vcenter.places import Found, Inventory, Lookup, Thing, lookup
 from bfinfra.backends.vcenter.vm import Brief, Disk, Vm, own_name
-from bfinfra.kinds.vcenter.base.machine_notes import MARK
+from bfinfra.kinds.vcenter.base.machine.notes import MARK
 from bfinfra.model.records import dataclass
 
 

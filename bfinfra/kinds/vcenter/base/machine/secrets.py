@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from bfinfra.backends import ova
 from bfinfra.backends.ova import Property
-from bfinfra.kinds.vcenter.base.machine_notes import SECRETS
+from bfinfra.kinds.vcenter.base.machine.notes import SECRETS
 from bfinfra.model.awaited import Absent
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.mark import Mark

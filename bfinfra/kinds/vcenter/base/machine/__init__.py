@@ -1,0 +1,1 @@
+"""Virtual machines of any kind: their places, hardware, notes and steps."""
