@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from threading import Lock
 from typing import Any
 
 from bfinfra.engine.observe import Kinds, ObservedState, needs_of
 from bfinfra.engine.plan import DesiredState, decide
 from bfinfra.engine.provider_errors import provider_errors
-from bfinfra.engine.retry import LOOK, RetryPolicy
+from bfinfra.engine.retry import LOOK, OUTAGE, RetryPolicy
 from bfinfra.model.compare import UNFINISHED, Change
-from bfinfra.model.errors import BfinfraError, Diverged, Problem, Unreachable
+from bfinfra.model.errors import BfinfraError, Diverged, Problem, StillRunning, Unreachable
 from bfinfra.model.events import Event, Progressed, StepBegun, StepEnded
 from bfinfra.model.plan import Action, Item, agrees, derive, plain
 from bfinfra.model.refs import Key
@@ -24,6 +25,8 @@ from bfinfra.model.step import Disruption, Step
 Tell = Callable[[Event], None]
 POWER = "power"
 """The field of machines that a power cycle changes in passing."""
+UNCERTAIN = (*OUTAGE, StillRunning)
+"""Errors that don't say whether the step was refused: what it began may still run."""
 MOST_STEPS = 64  # an item with more steps than these and those of its plan never converges
 
 
@@ -46,6 +49,8 @@ class Reconciler:
         )
         self.lock = Lock()
         self._ran: dict[Key, list[Step]] = {}
+        self._begun: dict[Key, Step] = {}
+        """The last step that was started."""
         self.tried: set[Key] = set()
         """Resources of which a step was started. If one changed since, this run may have changed it and lost
         the answer.
@@ -57,11 +62,31 @@ class Reconciler:
         stopped.
         """
         while True:
-            step = self._retry.look(lambda: self._once(item), lambda _: None)
+            try:
+                step = self._retry.look(lambda: self._once(item), lambda _: None)
+            except UNCERTAIN:
+                raise
+            except BfinfraError as error:
+                raise self._given_back(item.key, error) from error
             if step is None:
                 return True
             if step.waits_ready:
                 return False
+
+    def _given_back(self, key: Key, error: BfinfraError) -> BfinfraError:
+        """Run the way back of a step that took the resource from service. Return the error that says so."""
+        ran = self._ran.get(key, [])
+        back = next((step.way_back for step in reversed(ran) if step.way_back), None)
+        if back is None or any(type(step) is type(back) for step in (*ran, self._begun[key])):
+            return error
+        problem, *others = error.problems
+        try:
+            self._run(key, back, len(ran) + 1)
+            how = f"as before: {back.title()}"
+        except BfinfraError as lost:
+            how = f"it is still out of service, as this failed: {back.title()} ({lost.problems[0]})"
+        why = "; ".join(part for part in (problem.why, how) if part)
+        return BfinfraError(replace(problem, why=why), *others)
 
     def left(self, key: Key) -> tuple[Step, ...]:
         """The steps that are left, by the last read."""
@@ -126,7 +151,7 @@ class Reconciler:
         return steps if steps and steps[0].exclusive else ()
 
     def _run(self, key: Key, step: Step, number: int) -> None:
-        began = time.monotonic()
+        began, self._begun[key] = time.monotonic(), step
         self._tell(StepBegun(at=time.time(), key=key, title=step.title(), number=number))
         problem: Problem | None = Problem("interrupted")
         again = False

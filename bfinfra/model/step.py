@@ -54,6 +54,13 @@ class Step:
         """
         return False
 
+    @property
+    def way_back(self) -> Step | None:
+        """The step that gives back what this one took from service, run if one after it is refused; None if
+        it took nothing.
+        """
+        return None
+
     def writes(self, field: str) -> bool:
         """Return whether it writes this field: one of its changes is in it. All others stay as they are."""
         return touches(self.changes, field)

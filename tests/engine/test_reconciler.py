@@ -26,7 +26,16 @@ from bfinfra.engine.plan import DesiredState
 from bfinfra.engine.reconciler import Halted, Reconciler
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model import compare
-from bfinfra.model.errors import BfinfraError, Busy, Conflict, Denied, Diverged, Exists, Unreachable
+from bfinfra.model.errors import (
+    BfinfraError,
+    Busy,
+    Conflict,
+    Denied,
+    Diverged,
+    Exists,
+    StillRunning,
+    Unreachable,
+)
 from bfinfra.model.events import Event, Progressed, StepBegun, StepEnded
 from bfinfra.model.kind import Done
 from bfinfra.model.mark import Mark
@@ -467,3 +476,61 @@ def test_fields_that_this_run_may_have_changed_itself_do_not_stop_it(made: ToyWo
     run.reconciler.tried.add(A)
     change(made, fields={"size": 1, "paint": "blue"})
     assert run.take()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rebuild(Make):
+    """rebuild {name} as it was"""
+
+
+OLD = ToyState(mark=Mark("toys", "box/a"), fields={"size": 1, "material": "wood"})
+
+
+@pytest.fixture
+def giving_back(made: ToyWorld, monkeypatch: pytest.MonkeyPatch) -> ToyWorld:
+    """A world in which what is taken from service can be given back."""
+    back = Rebuild(name="a", fields=OLD.fields, mark=OLD.mark)
+    monkeypatch.setattr(Burn, "way_back", property(lambda _: back))
+    return made
+
+
+def refusing(*refused: type[Step], error: BfinfraError | None = None) -> Callable[[Step], None]:
+    def fail(step: Step) -> None:
+        if type(step) in refused:
+            raise error or Denied("the server says no", why="no right")
+
+    return fail
+
+
+def replaced(world: ToyWorld, *refused: type[Step], error: BfinfraError | None = None) -> str:
+    world.fail = refusing(*refused, error=error)
+    run = Run(world, site(box__a=BoxSpec(material="steel")))
+    run.take()
+    with pytest.raises(BfinfraError) as raised:
+        run.take()
+    return str(raised.value)
+
+
+def test_what_was_taken_from_service_for_a_refused_change_is_given_back(giving_back: ToyWorld) -> None:
+    said = replaced(giving_back, Make)
+    assert giving_back.writes == ["burn a to make it of something else", "rebuild a as it was"]
+    assert "the server says no; no right; as before: rebuild a as it was" in said
+
+
+def test_what_can_not_be_given_back_is_said_with_both_reasons(giving_back: ToyWorld) -> None:
+    said = replaced(giving_back, Make, Rebuild)
+    assert "it is still out of service, as this failed: rebuild a as it was (the server says no" in said
+
+
+@pytest.mark.parametrize("error", [Unreachable("gone"), StillRunning("it still runs")])
+def test_nothing_is_given_back_while_the_change_may_still_happen(
+    giving_back: ToyWorld, error: BfinfraError
+) -> None:
+    replaced(giving_back, Make, error=error)
+    assert giving_back.writes == ["burn a to make it of something else"]
+
+
+def test_nothing_is_given_back_twice(giving_back: ToyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Burn, "way_back", property(lambda step: Make(name="a", fields={}, mark=OLD.mark)))
+    replaced(giving_back, Make)
+    assert giving_back.writes == ["burn a to make it of something else"]
