@@ -96,9 +96,11 @@ def destroy_children(call: Call, this: Managed, _: object) -> None:
 
 @method(POOL, "MoveIntoResourcePool")
 def move_into(call: Call, this: Managed, args: Any) -> None:
-    """Machines and pools of the same cluster come here."""
-    for ref in args.list:
-        each = call.inventory.get(ref)
+    """Machines and pools of the same cluster come here. InvalidArgument for others; then none has moved."""
+    coming = [call.inventory.get(ref) for ref in args.list]
+    for each in coming:
+        check_belongs(call, this, each)
+    for each in coming:
         if each.is_a(vim.VirtualMachine):
             call.need("Resource.AssignVMToPool", this, each)
             call.need("VirtualMachine.Inventory.Move", each)
@@ -108,3 +110,14 @@ def move_into(call: Call, this: Managed, args: Any) -> None:
             check_name(call.inventory, this, each.name, each)
             each["parent"] = this.ref
         call.inventory.touch(each, this)
+
+
+def check_belongs(call: Call, pool: Managed, entity: Managed) -> None:
+    """InvalidArgument for a machine or pool of another cluster, and for a pool that holds this one."""
+    machine = entity.is_a(vim.VirtualMachine)
+    owner = call.inventory.get(entity["runtime"].host).parent if machine else entity["owner"]
+    if owner != pool["owner"] or entity in call.inventory.ancestors(pool):
+        raise vmodl.fault.InvalidArgument(
+            invalidProperty="list",
+            msg=f"A specified parameter was not correct: {entity.name} can't come into the pool {pool.name}",
+        )
