@@ -119,13 +119,15 @@ def config(inventory: Inventory, moid: str, name: str, datastore: Managed) -> An
         changeTrackingEnabled=False,
         tools=tools(),
         hotPlugMemoryLimit=4096,
-        datastoreUrl=[
-            vim.vm.ConfigInfo.DatastoreUrlPair(
-                name=datastore.name, url=datastore["info"].url.removeprefix("ds://").rstrip("/")
-            )
-        ],
+        datastoreUrl=datastore_url(datastore),
         **untouched(),
     )
+
+
+def datastore_url(datastore: Managed) -> list[object]:
+    """The datastore of a machine's configuration, by name and URL."""
+    url = datastore["info"].url.removeprefix("ds://").rstrip("/")
+    return [vim.vm.ConfigInfo.DatastoreUrlPair(name=datastore.name, url=url)]
 
 
 def untouched() -> dict[str, Any]:

@@ -100,6 +100,7 @@ CHECKED = (
     "VirtualMachine.Inventory.Delete",
     "VirtualMachine.Inventory.Move",
     "VirtualMachineClasses.Manage",
+    "Resource.HotMigrate",
     *(
         f"VirtualMachine.Config.{part}"
         for part in (

@@ -34,6 +34,8 @@ DETAILS = [
         "VmReconfiguredEvent",
         "VmPoweredOnEvent",
         "VmPoweredOffEvent",
+        "VmMigratedEvent",
+        "VmRelocatedEvent",
         "VmRemovedEvent",
         "EventEx",
         "EnteredMaintenanceModeEvent",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from bfinfra.sandbox.inventory.computed import used_memory
@@ -44,9 +45,15 @@ def check_name(
     return name
 
 
-def host_for(inventory: Inventory, pool: Managed, host: Managed | None, spec: Any) -> Managed:
-    """The host asked for, or the one of the pool's cluster that fits and uses least memory. NoCompatibleHost,
-    InvalidArgument, InvalidState.
+def host_for(
+    inventory: Inventory,
+    pool: Managed,
+    host: Managed | None,
+    spec: vim.vm.ConfigSpec,
+    stores: Collection[object] = (),
+) -> Managed:
+    """The host asked for, or the one of the pool's cluster that fits, has these datastores and uses least
+    memory. NoCompatibleHost, InvalidArgument, InvalidState.
     """
     owner = inventory.get(pool["owner"])
     if host is not None:
@@ -67,6 +74,7 @@ def host_for(inventory: Inventory, pool: Managed, host: Managed | None, spec: An
         for each in inventory.children(owner)
         if each.is_a(vim.HostSystem)
         and usable(each)
+        and all(store in each["datastore"] for store in stores)
         and wanted <= {device.id for device in each["hardware"].pciDevice}
     ]
     if not fitting:

@@ -190,14 +190,14 @@ def back_disk(bay: Bay, change: Any, index: int) -> None:
         if name.endswith("]"):
             backing.fileName = f"{name} {bay.vm.name}/{bay.vm.name}{f'_{count}' if count else ''}.vmdk"
         backing.datastore, backing.uuid = store.ref, bay.inventory.new_uuid(backing.fileName)
-        _check_room(bay, store, backing.fileName, size)
+        check_room(bay.inventory, store, backing.fileName, size)
     disk.deviceInfo = vim.Description(label=disk.deviceInfo.label, summary=f"{disk.capacityInKB:,} KB")
     disk.diskObjectId = f"{bay.vm.moid.removeprefix('vm-')}-{disk.key}"
 
 
-def _check_room(bay: Bay, store: Managed | None, file: str, size: int) -> None:
+def check_room(inventory: Inventory, store: Managed | None, file: str, size: int) -> None:
     """NoDiskSpace, for thin disks too."""
-    if store is not None and size > (free := free_space(bay.inventory, store)):
+    if store is not None and size > (free := free_space(inventory, store)):
         raise vim.fault.NoDiskSpace(
             file=file,
             datastore=store.name,
@@ -272,8 +272,8 @@ def edit(bay: Bay, change: Any, index: int) -> None:
     if isinstance(new, DEVICE.VirtualDisk):
         new.capacityInBytes = max(new.capacityInBytes or 0, new.capacityInKB * 1024)
         new.capacityInKB = new.capacityInBytes // 1024
-        _check_room(
-            bay,
+        check_room(
+            bay.inventory,
             old.backing.datastore and bay.inventory.get(old.backing.datastore),
             old.backing.fileName,
             new.capacityInBytes - old.capacityInBytes,
