@@ -1,4 +1,4 @@
-"""The ConfigSpec of a VM's desired hardware, for an import and for a reconfiguration."""
+"""The ConfigSpec of a VM's desired hardware, for an import and for a reconfiguration; the RelocateSpec."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import devices, properties, refs
-from bfinfra.backends.vcenter.vm import Hardware, NewDisk
+from bfinfra.backends.vcenter.names import sent
+from bfinfra.backends.vcenter.vm import Hardware, NewDisk, Relocation
 from bfinfra.backends.words import safe
 from bfinfra.model.errors import Busy, Missing
 
@@ -46,6 +47,8 @@ def config_spec(
 
 def extend(spec: Any, wanted: Hardware, content: vim.ServiceInstanceContent, host: object) -> None:
     """Add the desired hardware to the ConfigSpec of an import; its own devices and options are kept."""
+    if wanted.name is not None:
+        spec.name = sent(wanted.name)
     if wanted.cpus is not None:
         spec.numCPUs = wanted.cpus
     if wanted.memory is not None:
@@ -182,3 +185,16 @@ def _properties(values: Mapping[str, str], vapp: Iterable[Any] | None, server: s
         info.value = value
         edits.append(vim.vApp.PropertySpec(operation="edit", info=info))
     return vim.vApp.VmConfigSpec(property=edits)
+
+
+def relocate_spec(to: Relocation, content: vim.ServiceInstanceContent) -> vim.vm.RelocateSpec:
+    """The RelocateSpec of a move."""
+    return vim.vm.RelocateSpec(
+        pool=refs.refer(content, vim.ResourcePool, to.pool) if to.pool else None,
+        host=refs.refer(content, vim.HostSystem, to.host) if to.host else None,
+        datastore=refs.refer(content, vim.Datastore, to.datastore) if to.datastore else None,
+        disk=[
+            vim.vm.RelocateSpec.DiskLocator(diskId=key, datastore=refs.refer(content, vim.Datastore, store))
+            for key, store in sorted(to.disks.items())
+        ],
+    )

@@ -10,13 +10,13 @@ from typing import Any
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import devices, properties, refs
-from bfinfra.backends.vcenter.hardware import config_spec, needed
+from bfinfra.backends.vcenter.hardware import config_spec, needed, relocate_spec
 from bfinfra.backends.vcenter.names import sent
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Progress, Tasks, Values
 from bfinfra.backends.vcenter.tree import texts
-from bfinfra.backends.vcenter.vm import CONNECTED, Brief, Clone, Hardware, Origin, Vm
+from bfinfra.backends.vcenter.vm import CONNECTED, Brief, Clone, Hardware, Origin, Relocation, Vm
 from bfinfra.model.errors import Busy, Missing, Rejected, StillRunning
 
 DETAIL = [
@@ -194,6 +194,14 @@ class Machines:
                     [refs.refer(content, vim.VirtualMachine, moid)]
                 )
             )
+
+    def relocate(self, moid: str, to: Relocation, progress: Progress | None = None) -> None:
+        """One RelocateVM_Task: to another pool, host or datastore, on or off."""
+
+        def start(content: vim.ServiceInstanceContent) -> object:
+            return refs.refer(content, vim.VirtualMachine, moid).RelocateVM_Task(relocate_spec(to, content))
+
+        self._tasks.run(start, "moving", progress=progress)
 
     def destroy(self, moid: str) -> None:
         """Delete a VM that is off, with its disks."""

@@ -188,6 +188,7 @@ class Hardware:
     remove; `destroy`: keys of disks to delete with their files.
     """
 
+    name: str | None = None
     cpus: int | None = None
     memory: int | None = None
     reserve: bool | None = None
@@ -220,6 +221,18 @@ class Clone:
     host: str
     datastore: str
     hardware: Hardware
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relocation:
+    """The target of a move: ids of pool, host and datastore; "" keeps the current one. `disks`: disk key → id
+    of the datastore of a disk that doesn't go to `datastore`.
+    """
+
+    pool: str = ""
+    host: str = ""
+    datastore: str = ""
+    disks: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
