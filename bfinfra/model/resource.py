@@ -126,6 +126,11 @@ class State:
     copy has no owner.
     """
 
+    @property
+    def applied(self) -> Mapping[str, Any]:
+        """The fields that were last applied to it, by its mark; empty without one."""
+        return (self.mark.applied if self.mark else None) or {}
+
     def answers_at(self) -> str:
         """Its address: host or host:port, or "" if it has none or it is unknown."""
         return ""

@@ -38,6 +38,7 @@ ELSEWHERE = {
     "virtual_machine.disks.datastore": "the same",
     "virtual_machine.host": "a vCenter has a host once",
     "virtual_machine.folder": "it is a path below its datacenter's folder for VMs",
+    "virtual_machine.resource_pool": "tests/kinds/resource_pool has pools of one name",
     "virtual_machine.adapters.network": "as its datastore; tests/backends/vcenter/test_places.py has switches",
     "bitfusion_server.library.datastore": "looked up in its host's datacenter, which has one of a name",
     "bitfusion_server.datastore": "the same",

@@ -225,9 +225,9 @@ class Inventory:
         )
         return ChainMap(*map(called, every), *pools)
 
-    @property
-    def moids(self) -> frozenset[str]:
-        """The ids of all objects."""
+    @cached_property
+    def by_moid(self) -> Mapping[str, Thing]:
+        """All objects by their ids."""
         everything: tuple[tuple[Thing, ...], ...] = (
             self.clusters,
             self.hosts,
@@ -237,7 +237,7 @@ class Inventory:
             self.pools,
             self.datacenters,
         )
-        return frozenset(thing.moid for things in everything for thing in things)
+        return {thing.moid: thing for things in everything for thing in things}
 
     def cluster(self, text: str) -> Lookup[Cluster]:
         """A cluster by its name or path. `datacenter` below: the path of the one to look in, "" for all."""

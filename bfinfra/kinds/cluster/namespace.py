@@ -343,7 +343,7 @@ def _drift(spec: Spec, state: State) -> tuple[Change, ...]:
     """The differences in labels that the site sets or has set; none during an adoption."""
     if compare.adopting(state.mark):
         return ()
-    applied = (state.mark.applied if state.mark else None) or {}
+    applied = state.applied
     own = {*spec.labels, *(applied.get("labels") or {})}
     modes = {
         mode

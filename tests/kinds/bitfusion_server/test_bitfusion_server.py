@@ -28,10 +28,10 @@ from bfinfra.backends.survey_cache import KnownObjects
 from bfinfra.backends.vcenter.places import Folder
 from bfinfra.backends.vcenter.vm import Attached, Disk
 from bfinfra.kinds.vcenter.base.machine.secrets import SecretProperty
+from bfinfra.kinds.vcenter.base.machine.steps import Start
 from bfinfra.kinds.vcenter.bitfusion_server import sizing
 from bfinfra.kinds.vcenter.bitfusion_server.run import Runs
 from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO, MMIO_SIZE, identity
-from bfinfra.kinds.vcenter.bitfusion_server.steps import PowerOn
 from bfinfra.model.compare import Change
 from bfinfra.model.errors import Conflict, Missing, Refusal
 from bfinfra.model.mark import Mark
@@ -69,7 +69,7 @@ def test_memory_is_one_and_a_half_times_the_gpus():
 @of_several("bitfusion_server.gpus")
 def test_an_absent_server_is_deployed_powered_on_and_committed():
     deploy, *rest = steps(spec(), None)
-    assert [type(s).__name__ for s in (deploy, *rest)] == ["Deploy", "PowerOn", "Commit"]
+    assert [type(s).__name__ for s in (deploy, *rest)] == ["Deploy", "Start", "Note"]
     target = deploy.target
     assert (target.cpus, target.memory, target.extra[MMIO_SIZE]) == (8, 96 * GIB, "128")
     assert [a.address for a in target.attach] == list(CARDS)
@@ -90,7 +90,7 @@ def test_what_agrees_needs_nothing():
 
 def test_a_half_imported_server_is_discarded_and_made_anew_with_the_same_cards():
     found = steps(spec(), state(importing=True))
-    assert [type(s).__name__ for s in found] == ["Discard", "Deploy", "PowerOn", "Commit"]
+    assert [type(s).__name__ for s in found] == ["Discard", "Deploy", "Start", "Note"]
     assert max(list(Disruption).index(s.disruption) for s in found) == 0
     assert len(found[1].target.attach) == 2
 
@@ -102,9 +102,9 @@ def test_a_half_imported_server_goes_once_its_import_is_over():
 @of_several("bitfusion_server.cpus")
 def test_new_hardware_is_one_reconfiguration_and_a_power_cycle():
     found = steps(spec(cpus=12, memory="128GiB"), state())
-    assert [type(s).__name__ for s in found] == ["Stop", "Configure", "PowerOn", "Commit"]
+    assert [type(s).__name__ for s in found] == ["Stop", "Write", "Start", "Note"]
     assert found[0].disruption is Disruption.POWER_CYCLE
-    assert (found[1].cpus, found[1].memory) == (12, 128 * GIB)
+    assert (found[1].hardware.cpus, found[1].hardware.memory) == (12, 128 * GIB)
     assert {"cpus", "memory"} <= {c.field for c in found[0].changes}
 
 
@@ -112,7 +112,7 @@ def test_another_network_needs_no_power_cycle():
     wanted = spec(
         networks={"Network 1": {"network": "Storage", "address": "10.0.0.5/24", "gateway": "10.0.0.1"}}
     )
-    assert titles(steps(wanted, state())) == ["Configure", "Commit"]
+    assert titles(steps(wanted, state())) == ["Write", "Note"]
 
 
 def test_one_adapter_more_does():
@@ -121,26 +121,26 @@ def test_one_adapter_more_does():
         "storage": {"network": "Storage"},
     }
     found = steps(spec(networks=networks), state())
-    assert titles(found) == ["Stop", "Configure", "PowerOn", "Commit"]
-    assert found[1].add_nics == ("network-2",)
+    assert titles(found) == ["Stop", "Write", "Start", "Note"]
+    assert found[1].hardware.add_nics == ("network-2",)
 
 
 def test_a_server_that_was_switched_off_is_drift():
     found = steps(spec(), state(machine(on=False)))
-    assert titles(found) == ["PowerOn"]
+    assert titles(found) == ["Start"]
     assert [c.field for c in found[0].changes] == ["power"]
 
 
 def test_a_changed_secret_is_written_again_without_its_value_in_the_plan():
     found = steps(spec(), state(), context(secrets={("bf-01", "password"): SecretProperty(stale=True)}))
-    assert titles(found) == ["Stop", "Configure", "PowerOn"]
+    assert titles(found) == ["Stop", "Write", "Start"]
     assert [c.field for c in found[0].changes] == ["properties.password"]
     assert PW not in repr(found)
 
 
 def test_a_new_appliance_replaces_the_server_and_keeps_its_cards():
     found = steps(spec(), state(), context(ova=package(version="4.0")))
-    assert titles(found) == ["Replace", "Deploy", "PowerOn", "Commit"]
+    assert titles(found) == ["Replace", "Deploy", "Start", "Note"]
     assert found[0].disruption is Disruption.REPLACE
     assert len(found[1].target.attach) == 2
 
@@ -158,7 +158,7 @@ def test_drift_of_the_mmio_window_says_what_differs(extra, window):
     kept = {key: value for key, value in machine().extra.items() if key not in (MMIO, MMIO_SIZE)}
     found = steps(spec(), state(machine(extra=kept | extra)))
     assert found[0].changes == (Change("mmio", window, "128GiB"),)
-    assert {MMIO: "TRUE", MMIO_SIZE: "128"}.items() >= found[1].extra.items() > {}.items()
+    assert {MMIO: "TRUE", MMIO_SIZE: "128"}.items() >= found[1].hardware.extra.items() > {}.items()
 
 
 def test_a_switch_in_other_letters_is_the_same_switch():
@@ -167,7 +167,7 @@ def test_a_switch_in_other_letters_is_the_same_switch():
 
 def test_what_only_the_spec_has_is_a_new_commit_that_names_its_field():
     found = steps(spec(readiness="port"), state())
-    assert titles(found) == ["Commit"]
+    assert titles(found) == ["Note"]
     assert [c.field for c in found[0].changes] == ["readiness"]
 
 
@@ -305,7 +305,7 @@ def test_what_no_disk_becomes_is_refused_and_never_noted_as_applied(before, thin
     """A thin disk that stands thick was converted, or is on NFS, which makes all of them its own way."""
     existing = committed(spec(**before), disks=(Disk(2000, "Hard disk 1", 80 * GIB, thin=thin),))
     if message is None:
-        assert all(type(step).__name__ == "Commit" for step in steps(spec(**now), existing))
+        assert all(type(step).__name__ == "Note" for step in steps(spec(**now), existing))
         return
     with pytest.raises(Refusal) as refusal:
         steps(spec(**now), existing)
@@ -314,7 +314,7 @@ def test_what_no_disk_becomes_is_refused_and_never_noted_as_applied(before, thin
 
 def test_a_disk_grows_while_its_server_runs():
     [grow, commit] = steps(spec(disk="80GiB"), committed(spec()))
-    assert (grow.grow, titles([commit])) == ({2000: 80 * GIB}, ["Commit"])
+    assert (grow.hardware.grow, titles([commit])) == ({2000: 80 * GIB}, ["Note"])
 
 
 def test_memory_that_vsphere_gives_no_machine_is_refused_where_it_is_written():
@@ -370,10 +370,10 @@ def test_a_vm_that_this_run_made_and_another_run_removed_is_decided_anew(left, e
         known,
     )
     with pytest.raises(Missing):
-        runs.small(PowerOn(name="bf-01", moid="vm-1"))
+        runs.small(Start(name="bf-01", moid="vm-1"))
     known.made("bf-01", "vm-1")
     with pytest.raises(error):
-        runs.small(PowerOn(name="bf-01", moid="vm-1"))
+        runs.small(Start(name="bf-01", moid="vm-1"))
     assert known.of(["bf-01"]) == (None if error is Conflict else frozenset({"vm-1"}))
 
 

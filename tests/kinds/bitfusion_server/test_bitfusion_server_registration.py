@@ -112,7 +112,7 @@ def test_an_existing_server_is_left_as_it_was_made():
 def test_values_that_leave_the_file_stay_where_they_are_right_and_are_mended_where_they_are_wrong():
     typed = facts(vcenter_guid=GUID, vcenter_thumbprint="AB")
     found = steps(facts(), existing(typed, vcenter_guid=GUID, vcenter_thumbprint="AB"), looking())
-    assert titles(found) == ["Stop", "Configure", "PowerOn", "Commit"]
+    assert titles(found) == ["Stop", "Write", "Start", "Note"]
     assert found[1].properties == {"vcenter_thumbprint": SHA1}
 
 

@@ -107,13 +107,7 @@ SERVICES = {
 """A service on a machine restarts, or a node is emptied, not the machine: no vSphere device changes hands,
 and it wants --allow-disruption.
 """
-SHARED = {
-    "virtual_machine.Stop",
-    "service_vm.Stop",
-    "bitfusion_vm.Stop",
-    "bitfusion_vm.StopFirst",
-    "bitfusion_vm.SetFirst",
-}
+SHARED = {"service_vm.Stop", "bitfusion_vm.Stop", "bitfusion_vm.StopFirst", "bitfusion_vm.SetFirst"}
 """vGPUs are shares, handed out by vCenter at power-on: stopping one's own machine, or a client that the site
 names, takes none from another.
 """
@@ -134,7 +128,7 @@ def test_every_step_that_disrupts_hardware_is_one_of_these() -> None:
         for step in below(Step)
         if step.disruption in (Disruption.REBOOT, Disruption.POWER_CYCLE)
         and step.__module__.startswith("bfinfra.kinds.")
-    } == {"gpu_host.Reboot", "gpu_host.ShutDown", "bitfusion_server.Stop", *SERVICES, *SHARED, *BY_VCENTER}
+    } == {"gpu_host.Reboot", "gpu_host.ShutDown", "base.Stop", *SERVICES, *SHARED, *BY_VCENTER}
 
 
 def below(cls: type) -> set[type]:

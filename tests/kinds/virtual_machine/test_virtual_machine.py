@@ -21,26 +21,18 @@ from rights.given import administrator
 
 from bfinfra.backends.vcenter import devices
 from bfinfra.backends.vcenter.library_items import Declared, Item
-from bfinfra.backends.vcenter.places import Found, only
-from bfinfra.backends.vcenter.vm import Attach, Attached, Disk, NewDisk, Nic, Vm
+from bfinfra.backends.vcenter.places import Found, Nowhere, only
+from bfinfra.backends.vcenter.vm import Attach, Attached, Disk, NewDisk, Nic, Relocation, Vm
 from bfinfra.engine.guard import Allow, check
 from bfinfra.kinds.vcenter.base.machine.places import MachinePlaces
+from bfinfra.kinds.vcenter.base.machine.steps import Delete, Discard, Relocate, Replace, Start, Stop, Write
 from bfinfra.kinds.vcenter.virtual_machine.decide import decide
 from bfinfra.kinds.vcenter.virtual_machine.describe import description
 from bfinfra.kinds.vcenter.virtual_machine.disks import fitted
 from bfinfra.kinds.vcenter.virtual_machine.properties import look
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
 from bfinfra.kinds.vcenter.virtual_machine.state import MARK, State, VirtualMachineFacts, encoded, identity
-from bfinfra.kinds.vcenter.virtual_machine.steps import (
-    Delete,
-    DeleteDisks,
-    Deployed,
-    Discard,
-    Make,
-    Reconfigure,
-    Start,
-    Stop,
-)
+from bfinfra.kinds.vcenter.virtual_machine.steps import DeleteDisks, Deployed, Make
 from bfinfra.model.awaited import UNNOTED, Absent, Awaited
 from bfinfra.model.compare import Unknown
 from bfinfra.model.context import PlanContext, ResolvedRef
@@ -58,9 +50,9 @@ OWN = Mark("s", "virtual_machine/w1")
 TEMPLATE = Vm(
     moid="vm-1",
     name="centos-7.6",
-    folder="f",
-    pool="",
-    datastores=frozenset(),
+    folder="folder-1",
+    pool="pool-1",
+    datastores=frozenset({"ds-1"}),
     host="host-1",
     on=False,
     connection="connected",
@@ -319,10 +311,10 @@ def test_what_agrees_needs_nothing():
 @pytest.mark.parametrize(
     ("changes", "steps", "field"),
     [
-        ({"cpus": 8}, [Stop, Reconfigure, Start], "cpus"),
-        ({"extra": {"a.b": "1"}}, [Reconfigure], "extra.a.b"),
-        ({"power": "off"}, [Stop, Reconfigure], "power"),
-        ({"role": "worker"}, [Reconfigure], "role"),
+        ({"cpus": 8}, [Stop, Write, Start], "cpus"),
+        ({"extra": {"a.b": "1"}}, [Write], "extra.a.b"),
+        ({"power": "off"}, [Stop, Write], "power"),
+        ({"role": "worker"}, [Write], "role"),
     ],
 )
 @of_several("virtual_machine.cpus")
@@ -348,7 +340,7 @@ PLACES = replace(
         ),
     ),
 )
-ON, OFF = [Reconfigure], [Stop, Reconfigure, Start]
+ON, OFF = [Write], [Stop, Write, Start]
 V100, T4 = "grid_v100d-16c", "grid_t4-16c"
 ROCE = {"network": "roce", "type": "pvrdma"}
 
@@ -432,7 +424,7 @@ def test_devices_that_are_others_are_mended(changes, had, steps, hardware, field
         PlanContext(OWN, facts=VirtualMachineFacts(PLACES, {"centos-7.6": Found(TEMPLATE)})),
     )
     assert kinds(found) == steps
-    given = found[steps.index(Reconfigure)].hardware
+    given = found[steps.index(Write)].hardware
     assert hardware.items() <= vars(given).items()
     assert {
         name for name in ("nics", "add_nics", "add_rdma", "drop", "attach", "grow") if getattr(given, name)
@@ -455,7 +447,7 @@ def test_devices_of_a_group_that_somebody_added_are_left_with_it_and_no_site_des
     assert decide("w1", wanted, live, context()) == ()
     more = spec(vgpus=["a", "a"])
     steps = decide("w1", more, existing(more, pci=read.pci, reserved=True), context())
-    (hardware,) = (step.hardware for step in steps if isinstance(step, Reconfigure))
+    (hardware,) = (step.hardware for step in steps if isinstance(step, Write))
     assert (hardware.attach, hardware.drop) == ((Attach(profile="a"),), ())
     places = MachinePlaces("esx", "c", "d", "", "", ("VM Network",))
     found = description(live, places)
@@ -524,7 +516,7 @@ FASTER = INVENTORY.datastores[0]
 )
 def test_further_disks_are_put_in_and_grown_while_it_runs(disks, hardware, fields):
     found = decide("w1", spec(disks=disks), existing(spec(disks=disks), disks=(FIRST, DATA)), context())
-    assert kinds(found) == ([Reconfigure] if hardware else [])
+    assert kinds(found) == ([Write] if hardware else [])
     for step in found:
         assert {
             name: given
@@ -587,16 +579,12 @@ def test_a_disk_that_left_the_file_is_deleted_before_the_mark_forgets_it_and_nob
     ("before", "now", "why"),
     [
         ({"scsi0:1": {"size": 10 * GIB}}, {"scsi0:1": {"size": 5 * GIB}}, "has 10GiB already"),
-        (
-            {"scsi0:1": {"size": 10 * GIB}},
-            {"scsi0:1": {"size": 10 * GIB, "datastore": FASTER.name}},
-            "exists already",
-        ),
+        ({"scsi0:1": {"size": 10 * GIB}}, {"scsi0:1": {"size": 10 * GIB, "thin": False}}, "exists already"),
         ({}, {"scsi0:1": {"size": 10 * GIB, "datastore": "nowhere"}}, "no datastore nowhere"),
         ({"scsi0:0": {"size": 50 * GIB}}, {}, "is deleted only with its VM"),
     ],
 )
-def test_disks_neither_shrink_nor_move_and_the_first_one_stays(before, now, why):
+def test_disks_neither_shrink_nor_change_how_they_take_space_and_the_first_one_stays(before, now, why):
     with pytest.raises(Refusal, match=why):
         decide("w1", spec(disks=now), existing(spec(disks=before), disks=(FIRST, DATA)), context())
 
@@ -623,6 +611,82 @@ def test_the_first_disk_has_one_size():
 def test_places_and_sizes_that_no_disk_has_are_refused(disks):
     with pytest.raises(ValidationError):
         spec(disks=disks)
+
+
+def changed(steps):
+    return {change.field for step in steps for change in step.changes}
+
+
+def test_a_machine_that_somebody_renamed_gets_its_name_back():
+    (step,) = decide("w1", spec(), existing(spec(), name="w1-old"), context())
+    assert (kinds([step]), step.hardware.name, changed([step])) == ([Write], "w1", {"name"})
+
+
+def test_an_option_that_left_the_file_is_removed_and_others_options_stay():
+    had = existing(spec(extra={"a.b": "1"}))
+    there = replace(had, machine=replace(had.machine, extra={**had.machine.extra, "a.b": "1", "theirs": "2"}))
+    (step,) = decide("w1", spec(), there, context())
+    assert (step.hardware.extra["a.b"], changed([step])) == ("", {"extra.a.b"})
+    assert "theirs" not in step.hardware.extra
+
+
+@pytest.mark.parametrize(
+    ("pci", "stopped"), [((), []), ((Attached(13000, "vgpu", profile="p"),), [Stop])], ids=["plain", "vgpu"]
+)
+def test_a_machine_is_relocated_after_it_was_written_and_stopped_only_if_it_must_be(pci, stopped):
+    wanted = spec(datastore="fast", vgpus=["p"] if pci else ())
+    had = existing(wanted, pci=pci, disks=(FIRST,), reserved=bool(pci))
+    there = replace(had, mark=OWN.committed(spec(vgpus=["p"] if pci else ()).applied()))
+    both = replace(INVENTORY, datastores=(FASTER, replace(FASTER, moid="ds-2", name="fast")))
+    found = decide("w1", wanted, there, PlanContext(OWN, facts=VirtualMachineFacts(both)))
+    assert kinds(found) == [*stopped, Write, Relocate, *([Start] if stopped else [])]
+    assert found[-1 - len(stopped)].to == Relocation(datastore="ds-2")
+    assert changed(found) == {"datastore"}
+
+
+def templates(**found):
+    other = replace(TEMPLATE, moid="vm-9", name="centos-8")
+    known = {"centos-7.6": Found(TEMPLATE), "centos-8": Found(other), **found}
+    return PlanContext(OWN, facts=VirtualMachineFacts(INVENTORY, known))
+
+
+NEWER = {"template": "centos-8"}
+
+
+def test_a_machine_of_another_template_is_made_anew():
+    had = existing(spec(), instance_uuid=identity("s", "w1"))
+    found = decide("w1", spec(**NEWER), had, templates())
+    assert kinds(found) == [Replace, Make, Start]
+    assert changed(found[:1]) == {"template"}
+    assert found[0].destructive
+
+
+@pytest.mark.parametrize(
+    ("had", "known"),
+    [
+        ({}, {}),
+        ({"instance_uuid": identity("s", "w1")}, {"centos-7.6": Nowhere()}),
+        ({"instance_uuid": identity("s", "w1")}, {"centos-8": Found(TEMPLATE)}),
+    ],
+    ids=["it was adopted", "the former template is gone", "it is the same template"],
+)
+def test_a_machine_whose_template_is_only_called_otherwise_stays(had, known):
+    assert kinds(decide("w1", spec(**NEWER), existing(spec(), **had), templates(**known))) == [Write]
+
+
+def test_a_machine_of_another_item_is_made_anew():
+    had = existing(spec(**LIBRARY), instance_uuid=identity("s", "w1"))
+    items = {("images", "ubuntu"): (Item("i", "ovf"), None), ("images", "debian"): (Item("j", "ovf"), None)}
+    now = spec(template=None, library={"name": "images", "item": "debian"})
+    found = decide("w1", now, had, PlanContext(OWN, facts=VirtualMachineFacts(INVENTORY, items=items)))
+    assert kinds(found) == [Replace, Make, Start]
+
+
+def test_a_machine_that_was_stopped_for_a_change_is_started_if_that_is_refused():
+    stop, *_ = decide("w1", spec(cpus=8), existing(spec()), context())
+    assert stop.way_back == Start(name="w1", moid="vm-2")
+    stop, *_ = decide("w1", spec(power="off"), existing(spec()), context())
+    assert stop.way_back is None
 
 
 def test_it_goes_in_one_step():
@@ -656,10 +720,10 @@ def test_without_cloud_inits_file_no_machine_is_made_and_an_existing_one_keeps_i
         decide("w1", wanted, replace(there, machine=replace(there.machine, on=False)), meanwhile)
     ) == [Start]
     (change,) = decide("w1", spec(cloud_init={"user_data": "user-data"}, extra={"a": "b"}), there, meanwhile)
-    assert change.hardware.extra["guestinfo.userdata"] == "text"
+    assert change.hardware.extra.keys() == {MARK, "a"}
     assert fields(None)[0] == [Make, Start]
-    assert fields(existing(wanted, extra={})) == ([Reconfigure], {"cloud_init.user_data"})
-    assert fields(there, spec(cloud_init={"user_data": "other"})) == ([Reconfigure], {"cloud_init.user_data"})
+    assert fields(existing(wanted, extra={})) == ([Write], {"cloud_init.user_data"})
+    assert fields(there, spec(cloud_init={"user_data": "other"})) == ([Write], {"cloud_init.user_data"})
     assert kinds(decide("w1", None, there, meanwhile)) == [Delete]
 
 

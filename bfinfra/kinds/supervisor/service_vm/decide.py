@@ -69,7 +69,7 @@ def drifted(name: str, spec: Spec, state: State) -> tuple[Change, ...]:
     """The fields in which the machine or a part of it is not as written. Properties and disks that the file
     never had don't count.
     """
-    applied = (state.mark.applied if state.mark else None) or {}
+    applied = state.applied
     now, want = state.view(), form.wanted(name, spec)
     want["disks"] = {disk: form.disk_wanted(each, spec) for disk, each in spec.disks.items()}
     want["expose"] = sorted(spec.expose)

@@ -49,7 +49,7 @@ def update(name: str, spec: Spec, state: State, context: PlanContext) -> Sequenc
     want, now = form.wanted(spec, authorities), state.view(spec)
     if upgrade.matches(str(now.get("version")), spec.version):
         now["version"] = spec.version
-    applied = (state.mark.applied if state.mark else None) or {}
+    applied = state.applied
     want = _keep_unread_authorities(spec, authorities, want, now, applied)
     drift = differences(_within(now, {**applied, **want}), want)
     changes = _once(compare.changes(spec, state.mark, drift))

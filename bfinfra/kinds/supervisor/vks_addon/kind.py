@@ -324,7 +324,7 @@ def _in(name: str, spec: Spec, state: State | None, context: PlanContext) -> Ite
         return
     want = form.view(install["spec"], spec.values)
     now = form.view(state.install, (state.config or {}).get("values"))
-    had = text(((state.mark.applied if state.mark else None) or {}).get("values") or {})
+    had = text(state.applied.get("values") or {})
     now["values"] = within(now.get("values") or {}, {**had, **text(spec.values)})
     drift = differences(now, want)
     found = compare.changes(spec, state.mark, drift)

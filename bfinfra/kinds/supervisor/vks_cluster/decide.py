@@ -61,7 +61,7 @@ def drifted(spec: Spec, state: State) -> tuple[Change, ...]:
         now["version"] = want["version"]
     if satisfied(str(now.get("cluster_class")), spec.cluster_class):
         now["cluster_class"] = spec.cluster_class
-    applied = state.mark.applied if state.mark and state.mark.applied else {}
+    applied = state.applied
     network = want.get("network") or {}
     now["network"] = {field: value for field, value in (now.get("network") or {}).items() if field in network}
     now["variables"] = _known(now, want, applied)

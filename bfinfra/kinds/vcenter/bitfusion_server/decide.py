@@ -6,28 +6,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from bfinfra.backends.vcenter.vm import Hardware
+from bfinfra.kinds.vcenter.base.machine.delta import Delta, powered, renamed
+from bfinfra.kinds.vcenter.base.machine.delta import steps as steps_of
+from bfinfra.kinds.vcenter.base.machine.placement import Place, moves
+from bfinfra.kinds.vcenter.base.machine.steps import Delete, Discard, Note, Replace, Start, Write
 from bfinfra.kinds.vcenter.bitfusion_server import groups
-from bfinfra.kinds.vcenter.bitfusion_server.differ import Difference, between, misplaced
+from bfinfra.kinds.vcenter.bitfusion_server.differ import between, misplaced
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
-from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO_SIZE, BitfusionServerFacts, State, identity
-from bfinfra.kinds.vcenter.bitfusion_server.steps import (
-    Commit,
-    Configure,
-    Delete,
-    Deploy,
-    Discard,
-    Move,
-    PowerOn,
-    Replace,
-    Stop,
-)
+from bfinfra.kinds.vcenter.bitfusion_server.state import MARK, MMIO_SIZE, OVA, State, identity
+from bfinfra.kinds.vcenter.bitfusion_server.steps import Deploy
 from bfinfra.kinds.vcenter.bitfusion_server.target import Target, resolve
 from bfinfra.model import compare
 from bfinfra.model.awaited import Awaited, held
 from bfinfra.model.compare import Change, differences
 from bfinfra.model.context import PlanContext
 from bfinfra.model.gpus import GIB
-from bfinfra.model.secret import Secret
 from bfinfra.model.step import Step
 
 
@@ -46,7 +40,7 @@ def _given(steps: Sequence[Step]) -> Iterator[str]:
     for step in steps:
         if isinstance(step, Deploy):
             yield from step.target.properties
-        elif isinstance(step, Configure):
+        elif isinstance(step, Write):
             yield from step.properties
 
 
@@ -85,8 +79,8 @@ def _create(name: str, spec: Spec, state: State | None, context: PlanContext) ->
     committed = mark.committed(spec.applied()).encode()
     return (
         Deploy(name=name, target=target, mark=mark.encode(), changes=changes),
-        PowerOn(name=name, moid=""),
-        Commit(name=name, moid="", mark=committed, release=target.release),
+        Start(name=name, moid=""),
+        Note(name=name, moid="", extra={MARK: committed, OVA: target.release}),
     )
 
 
@@ -110,72 +104,35 @@ def _update(name: str, spec: Spec, state: State, target: Target, context: PlanCo
         return (_commit(spec, state, target, context, compare.changes(spec, state.mark)),)
     machine = state.machine
     difference = between(name, spec, state, target, context.facts)
-    moves = _moves(spec, state, target, context.facts)
-    power = () if machine.on else (Change("power", "off", "on"),)
-    found = compare.changes(spec, state.mark, (*difference.changes, *moves, *power))
-    steps: list[Step] = []
-    if difference.off and machine.on:
-        steps.append(Stop(name=name, moid=machine.moid, changes=found))
-    if difference:
-        steps.append(_configure(name, state, target, difference, found))
-    if moves:
-        fields = {change.field for change in moves}
-        folder = target.folder if "folder" in fields else ""
-        pool = target.pool if "resource_pool" in fields else ""
-        steps.append(Move(name=name, moid=machine.moid, folder=folder, pool=pool, changes=found))
-    if not machine.on or (difference.off and machine.on):
-        steps.append(PowerOn(name=name, moid=machine.moid, changes=found))
+    said = {"folder": spec.folder, "resource_pool": spec.resource_pool}
+    place = Place(folder=target.folder, pool=target.pool, said=said)
+    placed = moves(name, place, machine, context.facts.inventory)
+    other = (*renamed(name, machine), *difference.changes)
+    found = compare.changes(spec, state.mark, (*other, *placed.changes, *powered(machine, on=True)))
+    hardware = Hardware(name=name if machine.name != name else None, **difference.hardware)
+    delta = Delta(
+        changes=found,
+        hardware=(difference.later or hardware) if other else None,
+        properties=difference.properties,
+        digests=state.digests,
+        placed=placed,
+        off=difference.off,
+    )
+    changed = steps_of(name, machine, delta)
     if state.mark is None or state.mark.applied != spec.applied():
-        steps.append(_commit(spec, state, target, context, found))
-    return steps
+        return *changed, _commit(spec, state, target, context, found)
+    return tuple(changed)
 
 
 def _commit(
     spec: Spec, state: State, target: Target, context: PlanContext, changes: tuple[Change, ...]
-) -> Commit:
+) -> Note:
     machine = state.machine
-    return Commit(
+    mark = context.mark.on(machine.instance_uuid).committed(spec.applied()).encode()
+    return Note(
         name=context.mark.name,
         moid=machine.moid,
         version=machine.version,
-        mark=context.mark.on(machine.instance_uuid).committed(spec.applied()).encode(),
-        release=target.release,
+        extra={MARK: mark, OVA: target.release},
         changes=changes,
     )
-
-
-def _configure(
-    name: str, state: State, target: Target, difference: Difference, found: tuple[Change, ...]
-) -> Configure:
-    fields = {change.field for change in difference.changes}
-    kept = {key: digest for key, digest in state.digests.items() if key not in (difference.properties or {})}
-    return Configure(
-        name=name,
-        moid=state.machine.moid,
-        version=state.machine.version,
-        cpus=target.cpus if "cpus" in fields else None,
-        memory=target.memory if {"memory", "reservation"} & fields else None,
-        reserve=True if {"memory", "reservation"} & fields else None,
-        firmware="efi" if "firmware" in fields else None,
-        extra=difference.extra or {},
-        attach=difference.attach,
-        drop=difference.drop,
-        nics=difference.nics or {},
-        add_nics=difference.add_nics,
-        grow=difference.grow or {},
-        properties=difference.properties or {},
-        keep=kept if any(isinstance(v, Secret) for v in (difference.properties or {}).values()) else {},
-        changes=found,
-    )
-
-
-def _moves(spec: Spec, state: State, target: Target, facts: BitfusionServerFacts) -> tuple[Change, ...]:
-    """The changes of folder and pool, by their names, as ids mean nothing to people."""
-    machine, found = state.machine, []
-    if machine.folder and machine.folder != target.folder:
-        paths = {f.moid: f.path.removeprefix("vm").strip("/") for f in facts.inventory.folders}
-        found.append(Change("folder", paths.get(machine.folder, machine.folder), spec.folder))
-    if machine.pool and machine.pool != target.pool:
-        pools = {p.moid: None if p.root else p.name for p in facts.inventory.pools}
-        found.append(Change("resource_pool", pools.get(machine.pool, machine.pool), spec.resource_pool))
-    return tuple(found)

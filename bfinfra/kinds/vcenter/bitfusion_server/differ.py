@@ -26,20 +26,15 @@ ALIVE = frozenset({"networks", "disk"})
 
 @dataclass(frozen=True)
 class Difference:
-    """`changes` for people; the rest is the reconfiguration. `off`: the VM must be off for it."""
+    """`changes` for people; `hardware`: the fields of the reconfiguration; `properties`: those to write;
+    `off`: the VM must be off for it; `later`: the port group that this site has still to make.
+    """
 
     changes: tuple[Change, ...]
     off: bool
-    attach: tuple[Attach, ...] = ()
-    drop: tuple[int, ...] = ()
-    nics: Mapping[int, str | Unknown] | None = None
-    add_nics: tuple[str | Unknown, ...] = ()
-    grow: Mapping[int, int] | None = None
-    extra: Mapping[str, str] | None = None
-    properties: Mapping[str, str | Secret] | None = None
-
-    def __bool__(self) -> bool:
-        return bool(self.changes)
+    hardware: Mapping[str, Any]
+    properties: Mapping[str, str | Secret]
+    later: Unknown | None
 
 
 def between(name: str, spec: Spec, state: State, target: Target, facts: BitfusionServerFacts) -> Difference:
@@ -71,8 +66,23 @@ def between(name: str, spec: Spec, state: State, target: Target, facts: Bitfusio
         ),
         *value_changes,
     ]
-    off = any(change.field.partition(".")[0] not in ALIVE for change in changes) or bool(add or surplus)
-    return Difference(tuple(changes), off, attach, (*drop, *surplus), nics, add, grow, extra, values)
+    fields = {change.field for change in changes}
+    sized = bool({"memory", "reservation"} & fields)
+    hardware = {
+        "cpus": target.cpus if "cpus" in fields else None,
+        "memory": target.memory if sized else None,
+        "reserve": True if sized else None,
+        "firmware": "efi" if "firmware" in fields else None,
+        "extra": extra,
+        "attach": attach,
+        "drop": (*drop, *surplus),
+        "nics": nics,
+        "add_nics": add,
+        "grow": grow,
+    }
+    off = any(each.partition(".")[0] not in ALIVE for each in fields) or bool(add or surplus)
+    later = next((each for each in (*nics.values(), *add) if isinstance(each, Unknown)), None)
+    return Difference(tuple(changes), off, hardware, values, later)
 
 
 def misplaced(state: State, target: Target, spec: Spec) -> tuple[Change, ...]:
@@ -91,7 +101,7 @@ def _grown(spec: Spec, state: State, target: Target) -> dict[int, int]:
     """Disk key → capacity in bytes, if the first disk has to grow. Raises Refusal for what vSphere can't do
     to an existing disk.
     """
-    machine, applied = state.machine, (state.mark.applied if state.mark else None) or {}
+    machine, applied = state.machine, state.applied
     if (
         applied
         and applied.get("disk_provisioning", "thin") != spec.disk_provisioning
@@ -212,7 +222,7 @@ def _properties(
     property that left the site.
     """
     machine = state.machine
-    applied = ((state.mark.applied or {}) if state.mark else {}).get("properties", {})
+    applied = state.applied.get("properties", {})
     ova = facts.ovas.get(spec.ova.text)
     declared = ova.declared if isinstance(ova, Ova) else facts.noted[name].declared
     given = {each.key for each in registration.asked(ova).values()} if isinstance(ova, Ova) else set()

@@ -13,7 +13,18 @@ from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.vcenter.base import datastores
 from bfinfra.kinds.vcenter.base.machine.notes import MARKS, appliance
 from bfinfra.kinds.vcenter.base.machine.places import here, places_of
-from bfinfra.kinds.vcenter.bitfusion_server import decide, minimum, room, space, steps
+from bfinfra.kinds.vcenter.base.machine.steps import (
+    Delete,
+    Discard,
+    Move,
+    Note,
+    OnMachine,
+    Replace,
+    Start,
+    Stop,
+    Write,
+)
+from bfinfra.kinds.vcenter.bitfusion_server import decide, minimum, room, space
 from bfinfra.kinds.vcenter.bitfusion_server.checks import CHECKS
 from bfinfra.kinds.vcenter.bitfusion_server.describe import description
 from bfinfra.kinds.vcenter.bitfusion_server.look import COMPARED, KIND, PLACES, Observer
@@ -21,6 +32,7 @@ from bfinfra.kinds.vcenter.bitfusion_server.packages import Packages
 from bfinfra.kinds.vcenter.bitfusion_server.run import Runs
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
 from bfinfra.kinds.vcenter.bitfusion_server.state import KEYS, BitfusionServerFacts, State, read
+from bfinfra.kinds.vcenter.bitfusion_server.steps import Deploy
 from bfinfra.model import compare, kind
 from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
@@ -54,17 +66,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
     holds_data = True
     checks = CHECKS
     deadline = 1800
-    step_types = (
-        steps.Deploy,
-        steps.Discard,
-        steps.Stop,
-        steps.Configure,
-        steps.Move,
-        steps.PowerOn,
-        steps.Commit,
-        steps.Delete,
-        steps.Replace,
-    )
+    step_types = (Deploy, Discard, Stop, Write, Move, Start, Note, Delete, Replace)
     survey_privileges = (holds(VCENTER, *READ),)
 
     prefetch = (MARKS, PLACES, COMPARED)
@@ -135,9 +137,15 @@ class BitfusionServer(kind.Kind[Spec, State]):
         host = needs["host"].spec if "host" in needs else None
         cluster = (host and host.cluster) or "*"
         pool = "/".join(filter(None, (f"/{datacenter}/host/{cluster}/Resources", spec.resource_pool)))
+        folder = Entity(path_in(datacenter, "vm", spec.folder), "Folder", propagate=True)
         return {
             "pool": (Entity(pool, "ResourcePool"),),
-            "folder": (Entity(path_in(datacenter, "vm", spec.folder), "Folder", propagate=True),),
+            "folder": (folder,),
+            "half_made": (folder,),
+            "firmware": (folder,),
+            "vapps": (folder,),
+            "disks": (),
+            "stores": (),
             "datastore": (Entity(path_in(datacenter, "datastore", spec.datastore or "*"), "Datastore"),),
             "library": (ROOT,) if spec.library else (),
             "networks": tuple(
@@ -166,10 +174,13 @@ class BitfusionServer(kind.Kind[Spec, State]):
 
     def run(self, step: Step, report: Report) -> None:
         """Runs one step. An import reports its progress."""
-        if isinstance(step, steps.Deploy):
-            self._runs.deploy(step, report)
-        else:
-            self._runs.small(step)
+        match step:
+            case Deploy():
+                self._runs.deploy(step, report)
+            case OnMachine():
+                self._runs.small(step)
+            case _:
+                raise AssertionError(step)
 
 
 def _silent(spec: Spec, machine: Vm) -> str:

@@ -293,7 +293,7 @@ def _up_to_date(spec: Spec, existing: State | None, package: ova.Ova | Problem) 
     """Return whether a server's VM exists as it should, so that nothing is imported for it."""
     if existing is None or existing.importing or isinstance(package, Problem):
         return False
-    now, applied = spec.applied(), (existing.mark.applied if existing.mark else None) or {}
+    now, applied = spec.applied(), existing.applied
     moved = bool(applied) and any(now.get(field) != applied.get(field) for field in ("ova", "datastore"))
     same = existing.machine.extra.get(state.OVA, "") in ("", state.release(package))
     return same and not moved and existing.host == spec.host

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 from bfinfra.backends import ova
 from bfinfra.backends.vcenter.vm import Appliance, Deployment, Hardware, Import
-from bfinfra.kinds.vcenter.base.machine.secrets import digested, revealed
-from bfinfra.kinds.vcenter.bitfusion_server import steps
+from bfinfra.kinds.vcenter.base.machine.run import run
+from bfinfra.kinds.vcenter.base.machine.secrets import sealed
+from bfinfra.kinds.vcenter.base.machine.steps import Delete, Discard, Move, OnMachine
 from bfinfra.kinds.vcenter.bitfusion_server.packages import Packages
 from bfinfra.kinds.vcenter.bitfusion_server.state import IMPORTING, MARK, OVA, identity, release
+from bfinfra.kinds.vcenter.bitfusion_server.steps import Deploy
 from bfinfra.kinds.vcenter.bitfusion_server.target import Target, surplus, there
 from bfinfra.model import process
 from bfinfra.model.errors import BfinfraError, Conflict, Missing, Problem
 from bfinfra.model.kind import Done, Report
 from bfinfra.model.mark import Mark
-from bfinfra.model.secret import Secret, digest
 from bfinfra.model.site import Site
-from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
@@ -36,41 +36,36 @@ class Runs:
         self._packages = packages
         self._known = known
 
-    def deploy(self, step: steps.Deploy, report: Report) -> None:
+    def deploy(self, step: Deploy, report: Report) -> None:
         """Verifies the OVA, then imports it. The import sets the mark, the hardware and the devices
         itself.
         """
         target = step.target
         package = self._whole(target, report)
-        values = revealed(target.properties)
-        committed = {
-            key: digest(values[key], None, self._pepper())
-            for key, v in target.properties.items()
-            if isinstance(v, Secret)
-        }
-        mark = Mark.decode(step.mark) or Mark(self._site.name, f"bitfusion_server/{step.name}")
-        notes = {MARK: step.mark, IMPORTING: process.me(), OVA: target.release} | digested(mark, committed)
+        notes = {MARK: step.mark, IMPORTING: process.me(), OVA: target.release}
+        hardware = Hardware(
+            cpus=target.cpus,
+            memory=target.memory,
+            reserve=True if target.attach else None,
+            firmware="efi",
+            instance_uuid=identity(self._site.name, step.name),
+            extra=notes | dict(target.extra),
+            attach=target.attach,
+            add_nics=tuple(there(a.network) for a in target.adapters if not a.ovf),
+        )
+        whole = sealed(hardware, target.properties, {}, f"bitfusion_server/{step.name}", self._site)
         wanted = Import(
             name=step.name,
             descriptor=package.descriptor,
             networks=dict.fromkeys((n.name for n in package.networks), there(target.adapters[0].network))
             | {a.ovf: there(a.network) for a in target.adapters if a.ovf},
             surplus=surplus(package, target.adapters),
-            properties=values,
+            properties=whole.properties,
             folder=target.folder,
             pool=there(target.pool),
             host=target.host,
             datastore=target.datastore,
-            hardware=Hardware(
-                cpus=target.cpus,
-                memory=target.memory,
-                reserve=True if target.attach else None,
-                firmware="efi",
-                instance_uuid=identity(self._site.name, step.name),
-                extra=notes | dict(target.extra),
-                attach=target.attach,
-                add_nics=tuple(there(a.network) for a in target.adapters if not a.ovf),
-            ),
+            hardware=replace(whole, properties={}),
             files=package.files,
             open=package.open,
             thin=target.thin,
@@ -165,41 +160,24 @@ class Runs:
         try:
             yield
         except Missing as error:
-            if places <= self._vcenter.inventory.read().moids:
+            if places <= self._vcenter.inventory.read().by_moid.keys():
                 raise
             self._known.forget(name)
             raise Conflict(error.problems[0].what, server=error.server, why=error.problems[0].why) from None
 
-    def small(self, step: Step) -> None:
+    def small(self, step: OnMachine) -> None:
         """Runs any step but an import."""
-        with self._still(getattr(step, "name", ""), getattr(step, "moid", "")):
-            self._small(step)
+        if isinstance(step, Discard):
+            self._known.forget(step.name)
+        with self._still(step.name, step.moid), self._arriving(step):
+            run(self._vcenter.machines, step, "bitfusion_server", self._site)
+        if isinstance(step, Delete):
+            self._known.ended(step.name, step.moid)
 
-    def _small(self, step: Step) -> None:
-        machines = self._vcenter.machines
-        match step:
-            case steps.Discard(moid=moid):
-                self._known.forget(step.name)
-                self._discard(moid)
-            case steps.Stop(moid=moid):
-                machines.stop(moid)
-            case steps.Configure():
-                self._configure(step)
-            case steps.Move(moid=moid):
-                with self._there(step.name, frozenset({step.folder, there(step.pool)} - {""})):
-                    machines.move(moid, step.folder, there(step.pool))
-            case steps.PowerOn(moid=moid):
-                machines.power_on(moid)
-            case steps.Commit(moid=moid):
-                noted = Hardware(extra={MARK: step.mark, OVA: step.release})
-                machines.reconfigure(moid, noted, "the note of what was applied", version=step.version)
-            case steps.Delete(moid=moid):
-                if step.importing:
-                    self._discard(moid)
-                if not step.importing or machines.read([moid], []):  # else its import took it along
-                    machines.stop(moid)
-                    machines.destroy(moid)
-                self._known.ended(step.name, moid)
+    def _arriving(self, step: OnMachine) -> contextlib.AbstractContextManager[None]:
+        if not isinstance(step, Move):
+            return contextlib.nullcontext()
+        return self._there(step.name, frozenset({step.folder, there(step.pool)} - {""}))
 
     @contextlib.contextmanager
     def _still(self, name: str, moid: str) -> Iterator[None]:
@@ -217,41 +195,3 @@ class Runs:
                 server=error.server,
                 why="it was made just now, and somebody removed it",
             ) from None
-
-    def _discard(self, moid: str) -> None:
-        for found in self._vcenter.machines.read([moid], [IMPORTING]):
-            if found.extra:
-                self._vcenter.machines.discard(moid, IMPORTING, cancel=_over(found.extra[IMPORTING]))
-
-    def _configure(self, step: steps.Configure) -> None:
-        values = revealed(step.properties)
-        fresh = {
-            key: digest(values[key], None, self._pepper())
-            for key, v in step.properties.items()
-            if isinstance(v, Secret)
-        }
-        mark = Mark(self._site.name, f"bitfusion_server/{step.name}")
-        wanted = Hardware(
-            cpus=step.cpus,
-            memory=step.memory,
-            reserve=step.reserve,
-            firmware=step.firmware,
-            extra=dict(step.extra) | (digested(mark, dict(step.keep) | fresh) if fresh else {}),
-            attach=step.attach,
-            drop=step.drop,
-            nics={key: there(network) for key, network in step.nics.items()},
-            add_nics=tuple(there(network) for network in step.add_nics),
-            grow=step.grow,
-            properties=values,
-        )
-        self._vcenter.machines.reconfigure(step.moid, wanted, version=step.version)
-
-    def _pepper(self) -> str:
-        return self._site.pepper.reveal() if self._site.pepper else ""
-
-
-def _over(importer: str) -> bool:
-    """Return whether an import has surely ended: its process ended, or it is this process, which has moved
-    on.
-    """
-    return process.mine(importer) or process.ended(importer)

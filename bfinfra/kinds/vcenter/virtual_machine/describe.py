@@ -31,6 +31,7 @@ def description(state: State, places: MachinePlaces) -> Description:
         "cluster": places.cluster,
         "datastore": places.datastore,
         "folder": places.folder,
+        **({"resource_pool": places.pool} if places.pool else {}),
         "cpus": machine.cpus,
         "memory": machine.memory,
         "reserve": machine.reserved,

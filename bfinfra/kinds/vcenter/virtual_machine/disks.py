@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
 
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Disk, Hardware, NewDisk, Vm
 from bfinfra.kinds.named import the
 from bfinfra.kinds.vcenter.virtual_machine.home import datacenter_of
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
+from bfinfra.kinds.vcenter.virtual_machine.state import State
 from bfinfra.model.compare import Change
 from bfinfra.model.errors import Refusal
-from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.units import bytes_text
 
@@ -71,21 +70,18 @@ def between(spec: Spec, machine: Vm, inventory: Inventory) -> Further:
     return Further(tuple(changes), tuple(add), grow)
 
 
-def gone(spec: Spec, machine: Vm, mark: Mark | None) -> Sequence[Disk]:
-    """The disks that this site added or grew and that left the file. Raises Refusal for one that would have
-    to move, and for the first disk.
+def gone(spec: Spec, state: State) -> Sequence[Disk]:
+    """The disks that this site added or grew and that left the file. Raises Refusal for one whose `thin`
+    changed, and for the first disk.
     """
-    before: Mapping[str, Any] = ((mark.applied if mark else None) or {}).get("disks") or {}
+    before, machine = state.applied.get("disks") or {}, state.machine
     for address, disk in spec.disks.items():
-        if (old := before.get(address)) and (old.get("datastore"), old.get("thin", True)) != (
-            disk.datastore,
-            disk.thin,
-        ):
+        if (old := before.get(address)) and old.get("thin", True) != disk.thin:
             raise Refusal(
                 f"the disk {address} of {machine.name} exists already",
-                field=f"disks.{address}",
-                why="bfinfra neither moves a disk nor creates it again",
-                next="write its datastore and thin as they were",
+                field=f"disks.{address}.thin",
+                why="how a disk takes space is decided when it is created",
+                next="write it as it was, or convert the disk in vCenter first",
             )
     found = [disk for disk in machine.disks if disk.address in before and disk.address not in spec.disks]
     if any(disk.address == FIRST for disk in found):

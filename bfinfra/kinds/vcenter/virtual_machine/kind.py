@@ -14,7 +14,20 @@ from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.vcenter.base import datastores
 from bfinfra.kinds.vcenter.base.machine.notes import IMPORTING, MARK, MARKS, OF_ALL, SECRETS
 from bfinfra.kinds.vcenter.base.machine.places import by_path, detailed, here, named, places_of, unread_of
-from bfinfra.kinds.vcenter.base.machine.secrets import SecretProperty, digested, revealed
+from bfinfra.kinds.vcenter.base.machine.run import run
+from bfinfra.kinds.vcenter.base.machine.secrets import SecretProperty, pepper_of, sealed
+from bfinfra.kinds.vcenter.base.machine.steps import (
+    Delete,
+    Discard,
+    Move,
+    Note,
+    OnMachine,
+    Relocate,
+    Replace,
+    Start,
+    Stop,
+    Write,
+)
 from bfinfra.kinds.vcenter.virtual_machine.checks import CHECKS
 from bfinfra.kinds.vcenter.virtual_machine.decide import decide
 from bfinfra.kinds.vcenter.virtual_machine.describe import described, description
@@ -26,16 +39,7 @@ from bfinfra.kinds.vcenter.virtual_machine.properties import look
 from bfinfra.kinds.vcenter.virtual_machine.space import claims
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
 from bfinfra.kinds.vcenter.virtual_machine.state import GUEST, KEYS, State, VirtualMachineFacts, encoded
-from bfinfra.kinds.vcenter.virtual_machine.steps import (
-    Delete,
-    DeleteDisks,
-    Deployed,
-    Discard,
-    Make,
-    Reconfigure,
-    Start,
-    Stop,
-)
+from bfinfra.kinds.vcenter.virtual_machine.steps import DeleteDisks, Deployed, Make
 from bfinfra.model import compare, kind, process
 from bfinfra.model.awaited import UNNOTED, Away, absent
 from bfinfra.model.conflict import Conflict
@@ -49,7 +53,7 @@ from bfinfra.model.readiness import READY, Readiness, Ready, waiting
 from bfinfra.model.reading import Reading
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, VCENTER, Entity, PrivilegePlaces, holds, path_in
-from bfinfra.model.secret import Secret, digest
+from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site
 from bfinfra.model.step import Step
 
@@ -69,7 +73,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
     checks = CHECKS
     alone = True
     deadline = 1800
-    step_types = (Make, Discard, Start, Stop, Reconfigure, DeleteDisks, Delete)
+    step_types = (Make, Discard, Stop, DeleteDisks, Write, Move, Relocate, Start, Note, Delete, Replace)
     survey_privileges = (holds(VCENTER, *READ),)
 
     prefetch = (MARKS,)
@@ -102,10 +106,12 @@ class VirtualMachine(kind.Kind[Spec, State]):
             for each in briefs
             if (name := self._name(each, homes)) and (include_unlisted or name in wanted)
         }
-        extra = {key for spec in specs.values() for key in spec.extra}
-        sources = named({spec.template for spec in specs.values() if spec.template}, briefs, inventory)
-        origins = {each.thing.moid for each in sources.values() if isinstance(each, Found)}
-        moids, keys = [*mine, *sorted(origins - mine.keys())], [*KEYS, *sorted(extra)]
+        before = [
+            mark for each in briefs if mine.get(each.moid) in specs and (mark := Mark.decode(each.mark))
+        ]
+        sources = named(_templates(specs, before), briefs, inventory)
+        found = {each.thing.moid for each in sources.values() if isinstance(each, Found)}
+        moids, keys = [*mine, *sorted(found - mine.keys())], [*KEYS, *sorted(_options(specs, before))]
         machines = self._vcenter.machines.read(moids, keys) if moids else []
         states: dict[str, State] = {}
         unread = unread_of(machine for machine in machines if machine.moid in mine)
@@ -178,10 +184,9 @@ class VirtualMachine(kind.Kind[Spec, State]):
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """Folder, pool, datastores and networks."""
         networks = (Entity(f"/{datacenter}/network", "Folder", propagate=True),) if spec.adapters else ()
-        machines, pool = (
-            Entity(f"/{datacenter}/vm", "Folder", propagate=True),
-            Entity(f"{path_in(datacenter, 'host', spec.cluster)}/Resources", "ResourcePool"),
-        )
+        machines = Entity(f"/{datacenter}/vm", "Folder", propagate=True)
+        root = f"{path_in(datacenter, 'host', spec.cluster)}/Resources"
+        pool = Entity("/".join(filter(None, (root, spec.resource_pool))), "ResourcePool")
         stores = tuple(
             Entity(path_in(datacenter, "datastore", each), "Datastore")
             for each in sorted({spec.datastore, *(d.datastore for d in spec.disks.values() if d.datastore)})
@@ -190,7 +195,10 @@ class VirtualMachine(kind.Kind[Spec, State]):
             "vapps": (machines,) if spec.properties else (),
             "disks": (machines,) if spec.disks else (),
             "stores": stores if spec.disks else (),
-            "machines": (machines,),
+            "folder": (machines,),
+            "migrated": (machines,),
+            "half_made": (machines,) if spec.library else (),
+            "firmware": (),
             "cloned": (machines,) if spec.template else (),
             "networks": networks,
             "pool": (pool,),
@@ -224,24 +232,13 @@ class VirtualMachine(kind.Kind[Spec, State]):
             case Make(how=Clone() as clone):
                 machines.clone(clone)
             case Make(how=Deployed() as wanted):
-                self._deploy(
-                    replace(wanted, hardware=self._with(wanted.hardware, step.name, wanted.properties, {})),
-                    report,
-                )
-            case Discard(moid=moid):
-                self._discard(moid)
-            case Start(moid=moid):
-                machines.power_on(moid)
-            case Stop(moid=moid):
-                machines.stop(moid)
-            case Reconfigure(moid=moid, hardware=Hardware() as hardware):
-                changed = self._with(hardware, step.name, step.properties, step.keep)
-                machines.reconfigure(moid, changed, version=step.version)
+                address = f"{NAME}/{step.name}"
+                hardware = sealed(wanted.hardware, wanted.properties, {}, address, self._site)
+                self._deploy(replace(wanted, hardware=hardware), report)
             case DeleteDisks(moid=moid, keys=keys):
                 machines.reconfigure(moid, Hardware(destroy=keys), "deleting disks", version=step.version)
-            case Delete(moid=moid):
-                machines.stop(moid)
-                machines.destroy(moid)
+            case OnMachine():
+                run(machines, step, NAME, self._site)
             case _:
                 raise AssertionError(step)
 
@@ -263,24 +260,6 @@ class VirtualMachine(kind.Kind[Spec, State]):
             )
             machines.reconfigure(moid, hardware, "the hardware of what was deployed")
 
-    def _with(
-        self, hardware: Hardware, name: str, properties: Mapping[str, str | Secret], keep: Mapping[str, str]
-    ) -> Hardware:
-        """The hardware with values of properties, and the digests of the secret ones."""
-        if not properties:
-            return hardware
-        values = revealed(properties)
-        fresh = {
-            key: digest(values[key], None, self._pepper())
-            for key, value in properties.items()
-            if isinstance(value, Secret)
-        }
-        return replace(
-            hardware,
-            properties=values,
-            extra={**hardware.extra, **digested(Mark(self._site.name, f"{NAME}/{name}"), {**keep, **fresh})},
-        )
-
     def _declared(
         self, found: tuple[Item, Vm | None], inventory: Inventory, spec: Spec
     ) -> Sequence[Declared]:
@@ -297,31 +276,25 @@ class VirtualMachine(kind.Kind[Spec, State]):
     ) -> Mapping[str, SecretProperty]:
         kept = None if state is None or state.importing else state.digests
         pepper = (
-            self._pepper() if any(isinstance(value, Secret) for value in spec.properties.values()) else ""
+            pepper_of(self._site)
+            if any(isinstance(value, Secret) for value in spec.properties.values())
+            else ""
         )
         return look(spec, kept, declared.get(pair(spec), ()), pepper, state)
-
-    def _pepper(self) -> str:
-        return self._site.pepper.reveal() if self._site.pepper else ""
-
-    def _discard(self, moid: str) -> None:
-        for found in self._vcenter.machines.read([moid], [IMPORTING]):
-            if who := found.extra.get(IMPORTING):
-                self._vcenter.machines.discard(
-                    moid, IMPORTING, cancel=process.mine(who) or process.ended(who)
-                )
 
     def _items(
         self, specs: Mapping[str, Spec], states: Mapping[str, State]
     ) -> Mapping[tuple[str, str], tuple[Item, Vm | None]]:
-        """The library items of the VMs that have to be created, by library and item name, each with its VM
-        template.
+        """The library items of the VMs that have to be created, and those before and after a change; by
+        library and item name, each with its VM template.
         """
-        wanted = {
-            (spec.library.name, spec.library.item)
-            for name, spec in specs.items()
-            if spec.library and (name not in states or states[name].importing)
-        }
+        wanted: set[tuple[str, str]] = set()
+        for name, spec in specs.items():
+            state = states.get(name)
+            before = state.applied.get("library") if state else None
+            if state is None or state.importing or before != spec.applied().get("library"):
+                wanted |= {pair(spec)} if spec.library else set()
+                wanted |= {(before["name"], before["item"])} if before else set()
         found = {
             pair: item
             for pair in sorted(wanted)
@@ -344,6 +317,19 @@ class VirtualMachine(kind.Kind[Spec, State]):
         own = brief.own_name
         home = homes.get(own)
         return own if home and brief.folder and (brief.folder == home or own != brief.name) else ""
+
+
+def _options(specs: Mapping[str, Spec], before: Sequence[Mark]) -> set[str]:
+    """The further options that the site names, and those that it named before."""
+    return {key for spec in specs.values() for key in spec.extra} | {
+        key for mark in before for key in (mark.applied or {}).get("extra") or ()
+    }
+
+
+def _templates(specs: Mapping[str, Spec], before: Sequence[Mark]) -> set[str]:
+    """The templates that the site names, and those that its machines were made from."""
+    texts = {spec.template for spec in specs.values()} | {(m.applied or {}).get("template") for m in before}
+    return {text for text in texts if text}
 
 
 def _state(machine: Vm) -> State:

@@ -8,17 +8,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from bfinfra.backends.vcenter.library_items import OVF, TEMPLATE, Item
-from bfinfra.backends.vcenter.places import Inventory, Nowhere
+from bfinfra.backends.vcenter.places import Nowhere, only
 from bfinfra.backends.vcenter.vm import Attach, Clone, Deployment, Hardware, Vm
 from bfinfra.kinds.named import the
 from bfinfra.kinds.vcenter.base.machine.notes import MARK
 from bfinfra.kinds.vcenter.virtual_machine import disks
 from bfinfra.kinds.vcenter.virtual_machine.devices import adapters, grown, places
+from bfinfra.kinds.vcenter.virtual_machine.home import place
 from bfinfra.kinds.vcenter.virtual_machine.properties import check, normal
 from bfinfra.kinds.vcenter.virtual_machine.spec import Library, Spec
-from bfinfra.kinds.vcenter.virtual_machine.state import VirtualMachineFacts, identity, options
+from bfinfra.kinds.vcenter.virtual_machine.state import State, VirtualMachineFacts, identity, options
 from bfinfra.kinds.vcenter.virtual_machine.steps import Deployed
-from bfinfra.model.compare import Unknown
+from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
@@ -33,14 +34,25 @@ def source(spec: Spec) -> str:
 def make(
     name: str, spec: Spec, guest: Mapping[str, str], mark: Mark, context: PlanContext
 ) -> Clone | Deployed | Unknown:
-    """A clone or deployment with all its devices; Unknown if this site has still to make a port group or the
-    library. Raises Refusal if a part doesn't exist.
+    """A clone or deployment with all its devices; Unknown if this site has still to make a port group, the
+    pool or the library. Raises Refusal if a part doesn't exist.
     """
     facts: VirtualMachineFacts = context.facts
-    inventory, where, origin = facts.inventory, places(spec, context), _origin(spec, context)
-    if (later := next((each for each in (*where, origin) if isinstance(each, Unknown)), None)) is not None:
+    inventory, where, origin, home = (
+        facts.inventory,
+        places(spec, context),
+        _origin(spec, context),
+        place(spec, context),
+    )
+    if later := next((each for each in (*where, origin, home.pool) if isinstance(each, Unknown)), None):
         return later
-    to: dict[str, Any] = {"name": name, **_to(spec, inventory)}
+    to: dict[str, Any] = {
+        "name": name,
+        "folder": home.folder,
+        "pool": home.pool,
+        "host": home.host,
+        "datastore": home.datastore,
+    }
     template = origin if isinstance(origin, Vm) else None
     own, further = (
         identity(context.mark.site, name),
@@ -79,14 +91,31 @@ def make(
     )
 
 
-def _to(spec: Spec, inventory: Inventory) -> dict[str, str]:
-    """The ids of its places. Raises Refusal if one doesn't exist."""
-    cluster = the(inventory.cluster(spec.cluster), "cluster", spec.cluster, "cluster")
-    here = cluster.datacenter
-    datastore = the(inventory.datastore(spec.datastore, here), "datastore", spec.datastore, "datastore")
-    folder = the(inventory.folder(spec.folder, here), "VM folder", spec.folder, "folder")
-    host = the(inventory.host(spec.host, here), "host", spec.host, "host").moid if spec.host else ""
-    return {"folder": folder.moid, "pool": cluster.pool, "host": host, "datastore": datastore.moid}
+def remade(spec: Spec, state: State, context: PlanContext) -> tuple[Change, ...]:
+    """What only a new VM can have: another template or item than the one that it was made from, if that is
+    still there under its name. An adopted VM was made from something else, and stays.
+    """
+    facts: VirtualMachineFacts = context.facts
+    before, now = state.applied, spec.applied()
+    former = _named(before.get("template"), before.get("library"), facts)
+    ours = state.machine.instance_uuid == identity(context.mark.site, context.mark.name)
+    if not ours or former is None or former == _named(now.get("template"), now.get("library"), facts):
+        return ()
+    return tuple(
+        Change(each, before.get(each), now.get(each))
+        for each in ("template", "library")
+        if before.get(each) != now.get(each)
+    )
+
+
+def _named(
+    template: str | None, library: Mapping[str, str] | None, facts: VirtualMachineFacts
+) -> Vm | Item | None:
+    """The one template or item that is there under that name."""
+    if library:
+        item, held = facts.items.get((library["name"], library["item"]), (None, None))
+        return held or item
+    return only(facts.templates.get(template or "", Nowhere()))
 
 
 def pair(spec: Spec) -> tuple[str, str]:

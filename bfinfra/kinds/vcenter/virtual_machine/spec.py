@@ -46,12 +46,12 @@ class Adapter(Part):
 
 
 class FurtherDisk(Part):
-    """One disk beside the first. It grows with its size. It never shrinks, and bfinfra never moves it."""
+    """One disk beside the first. It grows with its size, and never shrinks."""
 
     size: Bytes
     """Capacity, in whole MiB."""
     datastore: str | None = None
-    """Datastore to create it on; empty = the VM's."""
+    """Its datastore; empty = the VM's."""
     thin: bool = True
     """Whether it takes space only as it fills; decided at its creation."""
 
@@ -97,17 +97,23 @@ class Spec(resource.Spec):
     unnoted = frozenset({"cloud_init.user_data", "cloud_init.meta_data"})
 
     template: str | None = None
-    """Template or VM to clone it from, by name or path."""
+    """Template or VM to clone it from, by name or path. With another one the VM is deleted and made anew,
+    which needs --allow-delete; not if the one before is no longer there, or if the VM was adopted.
+    """
     library: Library | None = None
-    """What to deploy it from, instead of `template`."""
+    """What to deploy it from, instead of `template`. So is a VM with another item."""
     properties: dict[str, Secret | str] = Field(default_factory=dict)
     """Properties of an OVF item. One that leaves the file keeps its value. Passwords by reference only."""
     cluster: str
-    """Cluster whose resource pool it runs in."""
+    """Cluster that it runs in."""
     host: str | None = None
     """Host that it runs on; empty = vCenter chooses. Give one to a VM with vGPUs."""
+    resource_pool: Annotated[str, Ref("resource_pool", optional=True)] | None = None
+    """Resource pool, of this site or existing; default the cluster's root pool."""
     datastore: str
-    """Datastore for its disks."""
+    """Datastore for its disks. A VM with a new one, or a new host or cluster, is relocated: while it runs,
+    unless it has a vGPU or PVRDMA.
+    """
     folder: str = ""
     """Folder for VMs; empty = the datacenter's root."""
     cpus: Annotated[int, Field(ge=1, le=768)]

@@ -1,4 +1,4 @@
-"""The steps of a VM."""
+"""The steps of a VM that only this kind has."""
 
 from __future__ import annotations
 
@@ -6,17 +6,12 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from bfinfra.backends.vcenter.vm import Clone, Deployment, Hardware
+from bfinfra.kinds.vcenter.base.machine.steps import OnMachine
 from bfinfra.model.compare import Unknown
 from bfinfra.model.records import dataclass
-from bfinfra.model.rights import Use, holds
+from bfinfra.model.rights import holds
 from bfinfra.model.secret import Secret
-from bfinfra.model.step import Disruption, Step, Versioned
-
-
-@dataclass(frozen=True, kw_only=True)
-class _OfMachine(Versioned):
-    name: str
-    moid: str
+from bfinfra.model.step import Step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +31,7 @@ class Make(Step):
     rights = (
         holds("cloned", "VirtualMachine.Provisioning.Clone"),
         holds(
-            "machines",
+            "folder",
             "VirtualMachine.Provisioning.DeployTemplate",
             "VirtualMachine.Inventory.CreateFromExisting",
             "VirtualMachine.Config.AdvancedConfig",
@@ -69,62 +64,7 @@ class Make(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Discard(_OfMachine):
-    """remove the half-deployed {name}, once what works on it has ended"""
-
-    rights = (holds("deployed", "VirtualMachine.Interact.PowerOff", "VirtualMachine.Inventory.Delete"),)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Start(_OfMachine):
-    """power on {name}"""
-
-    rights = (holds("machines", "VirtualMachine.Interact.PowerOn"),)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stop(_OfMachine):
-    """shut down {name}"""
-
-    rights = (holds("machines", "VirtualMachine.Interact.PowerOff"),)
-    disruption = Disruption.POWER_CYCLE
-    why = "what changes can only change while it is off, or the site says power: off"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reconfigure(_OfMachine):
-    """reconfigure {name}"""
-
-    rights = (
-        holds(
-            "machines",
-            *(
-                f"VirtualMachine.Config.{part}"
-                for part in (
-                    "AdvancedConfig",
-                    "CPUCount",
-                    "Memory",
-                    "Resource",
-                    "AddRemoveDevice",
-                    "EditDevice",
-                    "DiskExtend",
-                )
-            ),
-        ),
-        holds("networks", "Network.Assign"),
-        holds("disks", "VirtualMachine.Config.AddNewDisk"),
-        holds("stores", "Datastore.AllocateSpace"),
-        holds("vapps", "VApp.ApplicationConfig"),
-    )
-
-    hardware: Hardware | Unknown
-    properties: Mapping[str, str | Secret] = field(default_factory=dict)
-    keep: Mapping[str, str] = field(default_factory=dict)
-    """Digests of secret properties that are not written again."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DeleteDisks(_OfMachine):
+class DeleteDisks(OnMachine):
     """delete disks of {name} with what is on them"""
 
     destructive = True
@@ -136,12 +76,3 @@ class DeleteDisks(_OfMachine):
     def title(self) -> str:
         """The title, with the places of the disks."""
         return f"delete {' and '.join(self.disks)} of {self.name} with what is on it"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Delete(_OfMachine):
-    """delete {name} with its disks"""
-
-    destructive = True
-    rights = (holds("machines", "VirtualMachine.Interact.PowerOff", "VirtualMachine.Inventory.Delete"),)
-    uses = (Use.DESTROY,)

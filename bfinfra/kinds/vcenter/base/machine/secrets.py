@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from bfinfra.backends import ova
 from bfinfra.backends.ova import Property
+from bfinfra.backends.vcenter.vm import Hardware
 from bfinfra.kinds.vcenter.base.machine.notes import SECRETS
 from bfinfra.model.awaited import Absent
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.resource import State
-from bfinfra.model.secret import Secret, matches
+from bfinfra.model.secret import Secret, digest, matches
+from bfinfra.model.site import Site
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +62,30 @@ def given(state: State | None, kept: Mapping[str, str] | None, key: str, value: 
 def digested(mark: Mark, digests: Mapping[str, str]) -> dict[str, str]:
     """The note with the digests of secret properties; empty if there are none."""
     return {SECRETS: mark.committed(digests).encode()} if digests else {}
+
+
+def pepper_of(site: Site) -> str:
+    """The pepper of a site's digests; "" without one."""
+    return site.pepper.reveal() if site.pepper else ""
+
+
+def sealed(
+    hardware: Hardware,
+    properties: Mapping[str, str | Secret],
+    keep: Mapping[str, str],
+    address: str,
+    site: Site,
+) -> Hardware:
+    """The hardware with the values of properties, and the note of the secret ones' digests. `keep`: the
+    digests of those that are not written again; `address`: the resource's.
+    """
+    if not properties:
+        return hardware
+    values = revealed(properties)
+    fresh = {
+        key: digest(values[key], None, pepper_of(site))
+        for key, value in properties.items()
+        if isinstance(value, Secret)
+    }
+    note = digested(Mark(site.name, address), {**keep, **fresh}) if fresh or keep else {}
+    return replace(hardware, properties=values, extra={**hardware.extra, **note})
