@@ -56,7 +56,7 @@ def place(spec: Spec, context: PlanContext) -> Place:
             "folder": spec.folder,
             "resource_pool": spec.resource_pool,
             "datastore": spec.datastore,
-            **{f"disks.{at}.datastore": own.get(at, spec.datastore) for at in spec.disks},
+            **{f"disks.{address}.datastore": text for address, text in own.items()},
         },
     )
 

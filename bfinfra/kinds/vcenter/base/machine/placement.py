@@ -20,7 +20,7 @@ UNSEEN = "out of sight"
 @dataclass(frozen=True, kw_only=True)
 class Place:
     """The ids of a VM's places. `cluster`, `host`, `datastore`: "" where they aren't compared; `disks`:
-    address of a disk → the datastore that the site gives it; `said`: field → what the site calls the place.
+    address of each disk that the site lists → its datastore; `said`: field → what the site calls the place.
     """
 
     folder: str
@@ -86,10 +86,13 @@ def _changes(fields: list[str], place: Place, machine: Vm, inventory: Inventory)
 
 
 def _stored(place: Place, machine: Vm, strays: Mapping[int, Datastore]) -> Iterator[Change]:
+    found = {}
     for disk in machine.disks:
         if disk.key in strays:
-            at = f"disks.{disk.address}.datastore" if disk.address in place.disks else "datastore"
-            yield Change(at, strays[disk.key].name, place.said[at])
+            own = f"disks.{disk.address}.datastore"
+            at = own if own in place.said else "datastore"
+            found[at] = Change(at, strays[disk.key].name, place.said[at])
+    yield from found.values()
 
 
 def _strays(place: Place, machine: Vm, inventory: Inventory) -> Iterator[tuple[int, Datastore]]:
