@@ -93,13 +93,14 @@ def test_hosts_say_what_cards_they_have(vcenter: VCenterSide) -> None:
     assert found.boot and found.datastores and found.networks
 
 
-@call("hosts.rooms", case="the memory of a host on which nothing runs, and one that is gone")
-def test_hosts_say_how_much_memory_they_have(vcenter: VCenterSide) -> None:
+@call("hosts.rooms", case="what a host on which nothing runs has for VMs, and one that is gone")
+def test_hosts_say_how_many_cpus_and_how_much_memory_they_have(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
     moid = host(vc, vcenter)
     found = vc.hosts.rooms([moid, "host-99999"])
     assert found.keys() == {moid}
     assert found[moid].memory > 1 << 30
+    assert found[moid].cpus > 0
     assert found[moid].reserved == {}
 
 

@@ -50,12 +50,14 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """A host's memory, and what its running VMs reserve: id → name and bytes. The host keeps some of `memory`
-    (bytes) for itself.
+    """What a host has for VMs, and what its running ones reserve: id → name and bytes. The host keeps some of
+    `memory` (bytes) for itself. `cpus`: logical ones; `profiles`: of the vGPUs that it offers.
     """
 
     memory: int
     reserved: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    cpus: int = 0
+    profiles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ DETAIL = [
     "datastore",
     "network",
 ]
+ROOM = ["hardware.memorySize", "hardware.cpuInfo.numCpuThreads", "config.sharedPassthruGpuTypes", "vm"]
 RESERVED = ["name", "runtime.powerState", "runtime.host", "config.memoryAllocation.reservation"]
 NOTED: Mapping[type[Any], Sequence[str]] = {
     vim.HostSystem: ["name", "customValue", "vm"],
@@ -124,12 +125,10 @@ class Hosts:
         return self._session.read(read)
 
     def rooms(self, moids: Collection[str]) -> dict[str, Room]:
-        """The memory of these hosts, by id."""
+        """What these hosts have for VMs, by id."""
 
         def read(content: vim.ServiceInstanceContent) -> dict[str, Room]:
-            hosts = properties.of(
-                content, vim.HostSystem, moids, ["hardware.memorySize", "vm"], properties.whole
-            )
+            hosts = properties.of(content, vim.HostSystem, moids, ROOM, properties.whole)
             there = [refs.moid(vm) for row in hosts for vm in row["vm"] or ()]
             vms = properties.of(content, vim.VirtualMachine, there, RESERVED, properties.whole)
             found: dict[str, dict[str, tuple[str, int]]] = {}
@@ -138,7 +137,13 @@ class Hosts:
                     reserved = (row.name, int(row["config.memoryAllocation.reservation"]) << 20)
                     found.setdefault(refs.moid(row["runtime.host"]), {})[row.moid] = reserved
             return {
-                row.moid: Room(int(row["hardware.memorySize"] or 0), found.get(row.moid, {})) for row in hosts
+                row.moid: Room(
+                    memory=int(row["hardware.memorySize"] or 0),
+                    cpus=int(row["hardware.cpuInfo.numCpuThreads"] or 0),
+                    profiles=tuple(row["config.sharedPassthruGpuTypes"] or ()),
+                    reserved=found.get(row.moid, {}),
+                )
+                for row in hosts
             }
 
         return self._session.read(read)

@@ -125,7 +125,7 @@ BARN = {"cluster": "barn", "host": "esx3.small.test"}
         ({"folder": "gpu"}, {"folder"}, {"folder": "gpu"}),
         ({"resource_pool": "gpu"}, {"resource_pool"}, {"pool": "gpu"}),
     ],
-    ids=lambda each: "-".join(each) if isinstance(each, set) else "",
+    ids=["host", "cluster", "datastore", "disk", "folder", "pool"],
 )
 def test_a_machine_goes_where_the_file_says_while_it_runs(farm, fields, changed, there):
     before = farm.where()
@@ -162,7 +162,7 @@ def relocated(**to: str) -> Callable[[Any, Any], Any]:
 def test_what_somebody_moved_is_drift_and_is_moved_back(farm, does, changed):
     before = farm.where()
     farm.somebody(does)
-    (found,) = drift(farm.path, farm.sandbox).found
+    (_found,) = drift(farm.path, farm.sandbox).found
     assert {each.field for each in drift(farm.path, farm.sandbox).found} == changed
     assert made(farm.apply())
     assert farm.where() == before

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from bfinfra.backends.vcenter.esxi import Room
 from bfinfra.backends.vcenter.library_items import OVF, Declared, Item
 from bfinfra.backends.vcenter.places import Found, Inventory, only
 from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Vm
 from bfinfra.kinds import power
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.vcenter.base import datastores
+from bfinfra.kinds.vcenter.base.machine import checks
 from bfinfra.kinds.vcenter.base.machine.notes import IMPORTING, MARK, MARKS, OF_ALL, SECRETS
 from bfinfra.kinds.vcenter.base.machine.places import by_path, detailed, here, named, places_of, unread_of
 from bfinfra.kinds.vcenter.base.machine.run import run
@@ -33,7 +35,7 @@ from bfinfra.kinds.vcenter.virtual_machine.decide import decide
 from bfinfra.kinds.vcenter.virtual_machine.describe import described, description
 from bfinfra.kinds.vcenter.virtual_machine.disks import fitted
 from bfinfra.kinds.vcenter.virtual_machine.home import elsewhere, folder_of, namesakes
-from bfinfra.kinds.vcenter.virtual_machine.hosts import without_hosts
+from bfinfra.kinds.vcenter.virtual_machine.hosts import asked
 from bfinfra.kinds.vcenter.virtual_machine.make import pair
 from bfinfra.kinds.vcenter.virtual_machine.properties import look
 from bfinfra.kinds.vcenter.virtual_machine.space import claims
@@ -113,13 +115,8 @@ class VirtualMachine(kind.Kind[Spec, State]):
         found = {each.thing.moid for each in sources.values() if isinstance(each, Found)}
         moids, keys = [*mine, *sorted(found - mine.keys())], [*KEYS, *sorted(_options(specs, before))]
         machines = self._vcenter.machines.read(moids, keys) if moids else []
-        states: dict[str, State] = {}
         unread = unread_of(machine for machine in machines if machine.moid in mine)
-        for machine in machines:
-            if machine.moid in mine and not machine.unread and not by_path(machine):
-                state, name = _state(machine), mine[machine.moid]
-                if name not in states or (state.mark is not None and states[name].mark is None):
-                    states[name] = state
+        states = _states(machines, mine)
         items = self._items(specs, states)
         declared = {
             which: self._declared(item, inventory, spec)
@@ -144,6 +141,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
                 secrets,
                 away,
                 namesakes({name: specs[name] for name in specs.keys() - states.keys()}, briefs, inventory),
+                self._rooms(specs, states, inventory) if include_unlisted else {},
             ),
             {name: why for name, why in unread.items() if name not in states},
         )
@@ -162,7 +160,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: VirtualMachineFacts | None) -> Iterator[Conflict]:
-        """Disks that don't fit on their datastores; hosts that take no VM now; VMs of the same name
+        """Disks that don't fit on their datastores; hosts that can't take a VM; VMs of the same name
         elsewhere.
         """
         if facts is None:
@@ -177,7 +175,9 @@ class VirtualMachine(kind.Kind[Spec, State]):
         yield from datastores.conflicts(
             claims(wanted, states, facts), freed=not states.keys() <= wanted.keys()
         )
-        yield from without_hosts(wanted, states, facts)
+        ours = {state.machine.moid for state in states.values() if isinstance(state, State)}
+        found = asked(wanted, states, facts.inventory)
+        yield from checks.conflicts(found, facts.inventory, facts.rooms, ours)
         yield from elsewhere(facts.namesakes)
 
     @staticmethod
@@ -282,6 +282,15 @@ class VirtualMachine(kind.Kind[Spec, State]):
         )
         return look(spec, kept, declared.get(pair(spec), ()), pepper, state)
 
+    def _rooms(
+        self, specs: Mapping[str, Spec], states: Mapping[str, State], inventory: Inventory
+    ) -> Mapping[str, Room]:
+        """What the hosts have that may take a VM to make or to change. Raises RemoteError."""
+        wanted = {Key(NAME, name): spec for name, spec in specs.items()}
+        live = {Key(NAME, name): state for name, state in states.items()}
+        hosts = {host.moid for each in asked(wanted, live, inventory) for host in each.hosts(inventory)}
+        return self._vcenter.hosts.rooms(hosts) if hosts else {}
+
     def _items(
         self, specs: Mapping[str, Spec], states: Mapping[str, State]
     ) -> Mapping[tuple[str, str], tuple[Item, Vm | None]]:
@@ -317,6 +326,17 @@ class VirtualMachine(kind.Kind[Spec, State]):
         own = brief.own_name
         home = homes.get(own)
         return own if home and brief.folder and (brief.folder == home or own != brief.name) else ""
+
+
+def _states(machines: Sequence[Vm], mine: Mapping[str, str]) -> dict[str, State]:
+    """The states of this site's machines, and of those that have the name and the place of one."""
+    states: dict[str, State] = {}
+    for machine in machines:
+        if machine.moid in mine and not machine.unread and not by_path(machine):
+            state, name = _state(machine), mine[machine.moid]
+            if name not in states or (state.mark is not None and states[name].mark is None):
+                states[name] = state
+    return states
 
 
 def _options(specs: Mapping[str, Spec], before: Sequence[Mark]) -> set[str]:

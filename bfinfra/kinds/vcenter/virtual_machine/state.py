@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Annotated
 
+from bfinfra.backends.vcenter.esxi import Room
 from bfinfra.backends.vcenter.library_items import Declared, Item
 from bfinfra.backends.vcenter.places import Inventory, Lookup
 from bfinfra.backends.vcenter.vm import Vm
@@ -53,7 +54,8 @@ class VirtualMachineFacts:
     template; `namesakes`: the paths of VMs of a machine's name in other folders. `guests`:
     cloud-init's files by VM, encoded, or why they can't be read, without files that don't exist yet; `away`
     has the first of those. `declared`: the properties that OVF items let one set, by library and name.
-    `secrets`: what is known of secret properties, by VM.
+    `secrets`: what is known of secret properties, by VM. `rooms`: what hosts have for VMs, by their ids,
+    where one is to be made or changed.
     """
 
     inventory: Inventory = field(default_factory=Inventory)
@@ -64,6 +66,7 @@ class VirtualMachineFacts:
     secrets: Mapping[str, Mapping[str, SecretProperty]] = field(default_factory=dict)
     away: Mapping[str, Away] = field(default_factory=dict)
     namesakes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    rooms: Mapping[str, Room] = field(default_factory=dict)
 
 
 def identity(site: str, name: str) -> str:
