@@ -73,6 +73,13 @@ def test_machines_that_are_gone_are_left_out(vcenter: VCenterSide) -> None:
     assert vcenter.open().machines.read([NOWHERE], [MARK]) == []
 
 
+@call("machines.sockets", case="cores per socket, and a machine that is gone")
+def test_machines_say_how_many_cores_a_socket_has(vcenter: VCenterSide) -> None:
+    vc = vcenter.open()
+    moid = imported(vcenter, vc, "sockets")
+    assert vc.machines.sockets([moid, NOWHERE]) == {moid: 1}
+
+
 @call("machines.reconfigure", case="CPUs, memory, options, properties, network adapters in one task")
 def test_a_reconfiguration_is_one_task(vcenter: VCenterSide) -> None:
     vc = vcenter.open()

@@ -90,6 +90,7 @@ def _disk(disk: Any, buses: Mapping[int, int]) -> Disk:
         address,
         getattr(backing, "fileName", None) or "",
         getattr(backing, "thinProvisioned", None),
+        getattr(backing, "parent", None) is not None,
     )
 
 

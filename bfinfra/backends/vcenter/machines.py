@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from pyVmomi import vim
 from bfinfra.backends.vcenter import devices, properties, refs
 from bfinfra.backends.vcenter.hardware import config_spec, needed, relocate_spec
 from bfinfra.backends.vcenter.names import sent
+from bfinfra.backends.vcenter.origins import ORIGIN, full_key, origin
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Progress, Tasks, Values
@@ -39,7 +40,7 @@ DETAIL = [
     "guest.toolsRunningStatus",
     "recentTask",
 ]
-ORIGIN = ("config.template", "config.managedBy", "config.vAppConfig.product", "config.vAppConfig.property")
+SOCKETS = CORES, CHOSEN = ["config.hardware.numCoresPerSocket", "config.hardware.autoCoresPerSocket"]
 LAPSE = 360  # seconds after which a lease without keep-alive has expired
 HANDOVER = 10  # seconds from the end of an import until its machine is noted as finished: one request
 SHUTDOWN = 300  # seconds that a guest may take to shut down
@@ -82,11 +83,18 @@ class Machines:
 
         return self._session.read(read)
 
+    def sockets(self, moids: Iterable[str]) -> dict[str, int]:
+        """The cores per socket of these VMs, by id; without those for which vSphere chooses them."""
+        read = self._session.read(
+            lambda content: properties.of(content, vim.VirtualMachine, list(moids), SOCKETS, properties.whole)
+        )
+        return {row.moid: int(row[CORES]) for row in read if row[CORES] and not row[CHOSEN]}
+
     def origins(self) -> list[Origin]:
         """Every VM, with what shows its origin."""
         asked = {vim.VirtualMachine: ["name", *ORIGIN]}
         return self._session.read(
-            lambda content: properties.below(content, content.rootFolder, asked, _origin)
+            lambda content: properties.below(content, content.rootFolder, asked, origin)
         )
 
     def reconfigure(
@@ -367,27 +375,6 @@ def _machine(row: Row, keys: Iterable[str], hardware: devices.Devices | None = N
         tasks=tuple(row["recentTask"] or ()),
         version=row["config.changeVersion"] or "",
     )
-
-
-def _origin(row: Row) -> Origin:
-    owner = row["config.managedBy"]
-    products = [*map(texts, row["config.vAppConfig.product"] or ())]
-    declared = {full_key(each): each for each in map(texts, row["config.vAppConfig.property"] or ())}
-    return Origin(
-        row.moid,
-        row.name,
-        template=bool(row["config.template"]),
-        owner=texts(owner).get("extensionKey", "") if owner is not None else "",
-        product=next((f"{each.get('name', '')} {each.get('version', '')}".strip() for each in products), ""),
-        labels={key: each.get("label", "") for key, each in declared.items()},
-        defaults={key: each.get("defaultValue", "") for key, each in declared.items()},
-        passwords=frozenset(key for key, each in declared.items() if "password" in each.get("type", "")),
-    )
-
-
-def full_key(info: Mapping[str, str]) -> str:
-    """`class.id.instance` of a vApp property, without unset parts."""
-    return ".".join(filter(None, map(info.get, ("classId", "id", "instanceId"))))
 
 
 def _option(value: object) -> str:

@@ -65,6 +65,8 @@ class Disk:
     address: str = ""
     file: str = ""
     thin: bool | None = None
+    linked: bool = False
+    """Whether it only holds what differs from another file: a snapshot's, or that of a linked clone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,6 +155,11 @@ def apply_sizes(config: Any, spec: Any) -> None:
     hardware.memoryMB = spec.memoryMB or hardware.memoryMB
     config.hotPlugMemoryLimit = hardware.memoryMB
     hardware.numCoresPerSocket = spec.numCoresPerSocket or hardware.numCoresPerSocket
+    if hardware.numCPU % (hardware.numCoresPerSocket or 1):
+        raise vmodl.fault.InvalidArgument(
+            invalidProperty="configSpec.numCPUs",
+            msg="A specified parameter was not correct: numCPUs is no multiple of the cores per socket",
+        )
     if spec.memoryReservationLockedToMax is not None:
         config.memoryReservationLockedToMax = spec.memoryReservationLockedToMax
     if config.memoryReservationLockedToMax:

@@ -196,3 +196,20 @@ def test_a_running_machine_whose_change_is_refused_runs_on(farm):
     assert "as before: power on w1" in ending
     assert farm.where("renamed")["on"]
     assert not farm.where("w1")["on"]
+
+
+def test_a_running_machine_is_not_stopped_for_cpus_that_fill_no_sockets(farm):
+    farm.somebody(lambda _, vm: vm.PowerOffVM_Task())
+    farm.somebody(lambda _, vm: vm.ReconfigVM_Task(vim.vm.ConfigSpec(numCPUs=4, numCoresPerSocket=4)))
+    assert made(farm.apply(cpus=4))
+    farm.write(cpus=6)
+    (problem,) = plan(farm.path, farm.sandbox).problems
+    assert "6 CPUs are no multiple of the 4 cores per socket" in problem.what
+    assert farm.where()["on"]
+
+
+def test_a_running_machine_is_not_stopped_for_what_no_host_has(farm):
+    farm.write(memory="200GiB", reserve=True)
+    (problem,) = plan(farm.path, farm.sandbox).problems
+    assert "esx1.small.test can't run it" in problem.what
+    assert "has 128GiB of memory" in problem.why

@@ -10,6 +10,7 @@ from typing import Any
 
 from bfinfra.backends.ova import Ova
 from bfinfra.backends.vcenter.vm import Attach, Attached
+from bfinfra.kinds.vcenter.base.machine.hardware import check_cpus, grows
 from bfinfra.kinds.vcenter.bitfusion_server import registration
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
 from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO, MMIO_SIZE, OVA, BitfusionServerFacts, State
@@ -55,7 +56,7 @@ def between(name: str, spec: Spec, state: State, target: Target, facts: Bitfusio
         else {}
     )
     changes = [
-        *_plain(state, target),
+        *_plain(state, target, facts),
         *([Change("gpus", _pci_now(machine.pci), _pci_wanted(target.attach))] if attach or drop else []),
         *([Change("mmio", window, wanted)] if extra else []),
         *net_changes,
@@ -115,21 +116,12 @@ def _grown(spec: Spec, state: State, target: Target) -> dict[int, int]:
             next=f"write {before}, or convert them in vCenter first",
         )
     first = next(iter(machine.disks), None)
-    if target.disk is None or first is None or first.capacity == target.disk:
-        return {}
-    if first.capacity > target.disk:
-        has = bytes_text(first.capacity)
-        raise Refusal(
-            f"the disk of {machine.name} has {has} already",
-            field="disk",
-            why="a disk can't shrink",
-            next=f"write {has}, or leave it out",
-        )
-    return {first.key: target.disk}
+    return grows(first, target.disk, machine.name, "disk") if first and target.disk is not None else {}
 
 
-def _plain(state: State, target: Target) -> list[Change]:
+def _plain(state: State, target: Target, facts: BitfusionServerFacts) -> list[Change]:
     now, machine = [], state.machine
+    check_cpus(machine, target.cpus, facts.sockets.get(machine.moid))
     if machine.cpus != target.cpus:
         now.append(Change("cpus", machine.cpus, target.cpus))
     if target.memory is not None and machine.memory != target.memory:

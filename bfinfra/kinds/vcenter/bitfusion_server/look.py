@@ -17,7 +17,7 @@ from bfinfra.backends.vcenter.vm import Brief, Vm
 from bfinfra.kinds.vcenter.base.machine.notes import MARKS, OF_ALL
 from bfinfra.kinds.vcenter.base.machine.places import unread_of
 from bfinfra.kinds.vcenter.base.machine.secrets import SecretProperty, given, inspect
-from bfinfra.kinds.vcenter.bitfusion_server import room, state
+from bfinfra.kinds.vcenter.bitfusion_server import room, sizing, state
 from bfinfra.kinds.vcenter.bitfusion_server.noted import noted
 from bfinfra.kinds.vcenter.bitfusion_server.packages import Packages
 from bfinfra.kinds.vcenter.bitfusion_server.registration import asked
@@ -105,10 +105,18 @@ class Observer:
         secrets, damaged = self._secrets(specs, states, ovas, packages), self._damaged(specs, states, ovas)
         rooms = room.look(self._vcenter, specs, states, hosts) if include_unlisted else {}
         vcenter = self._vcenter_for(specs, states, ovas)
+        resized = [
+            state.machine.moid
+            for name, state in states.items()
+            if (spec := specs.get(name))
+            and not state.importing
+            and state.machine.cpus != (spec.cpus or sizing.cpus(spec.gpus))
+        ]
+        sockets = self._vcenter.machines.sockets(resized) if resized else {}
         return Observation(
             states,
             BitfusionServerFacts(
-                self._inventory, ovas, secrets, self._known.gone, damaged, packages, rooms, vcenter
+                self._inventory, ovas, secrets, self._known.gone, damaged, packages, rooms, vcenter, sockets
             ),
             {name: why for name, why in unread.items() if name not in states},
         )

@@ -69,7 +69,8 @@ class BitfusionServerFacts:
     `vcenter`: its identity, if a server to create or change needs it. `noted`: server → what an existing one
     tells of the OVA that it was made from, if the file is not there. `gone`: ids of VMs that no longer exist,
     though an older state of a host may show them. `damaged`: server → what is wrong with the OVA that it must
-    be made from. `rooms`: host → its memory, for hosts with a server to create or change.
+    be made from. `rooms`: host → its memory, for hosts with a server to create or change. `sockets`: VM id →
+    cores per socket, for those whose number of CPUs may change.
     """
 
     inventory: Inventory = field(default_factory=Inventory)
@@ -80,6 +81,7 @@ class BitfusionServerFacts:
     noted: Mapping[str, Ova] = field(default_factory=dict)
     rooms: Mapping[str, Room] = field(default_factory=dict)
     vcenter: Identity | None = None
+    sockets: Mapping[str, int] = field(default_factory=dict)
 
 
 def identity(site: str, name: str) -> str:

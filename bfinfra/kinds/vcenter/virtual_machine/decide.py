@@ -7,6 +7,7 @@ from typing import Any
 
 from bfinfra.backends.vcenter.vm import Hardware, Vm
 from bfinfra.kinds.vcenter.base.machine.delta import Delta, powered, renamed, steps
+from bfinfra.kinds.vcenter.base.machine.hardware import check_cpus
 from bfinfra.kinds.vcenter.base.machine.notes import MARK
 from bfinfra.kinds.vcenter.base.machine.placement import moves
 from bfinfra.kinds.vcenter.base.machine.steps import Delete, Discard, Note, Replace, Start, Write
@@ -107,6 +108,7 @@ def _steps(
     (guest, mark), machine = says, state.machine
     devices = between(spec, machine, context)
     placed = moves(name, place(spec, context), machine, context.facts.inventory)
+    check_cpus(machine, spec.cpus, context.facts.sockets.get(machine.moid))
     sizes = tuple(
         differences(
             _sizes(machine.cpus, machine.memory, reserve=machine.reserved),

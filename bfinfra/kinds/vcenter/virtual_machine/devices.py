@@ -12,6 +12,7 @@ from typing import Any
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Attach, Attached, Nic, Vm
 from bfinfra.kinds.named import the
+from bfinfra.kinds.vcenter.base.machine.hardware import grows
 from bfinfra.kinds.vcenter.virtual_machine import disks
 from bfinfra.kinds.vcenter.virtual_machine.home import datacenter_of
 from bfinfra.kinds.vcenter.virtual_machine.spec import Adapter, Spec
@@ -184,17 +185,10 @@ def grown(spec: Spec, machine: Vm) -> dict[int, int]:
     the VM runs.
     """
     first = next(iter(machine.disks), None)
-    if spec.disk is None or (first is not None and first.capacity == spec.disk):
+    if spec.disk is None:
         return {}
     if first is None:
         raise Refusal(
             f"{machine.name} has no disk", field="disk", why="so none can grow", next="leave it out"
         )
-    if first.capacity > spec.disk:
-        raise Refusal(
-            f"the disk of {machine.name} has {bytes_text(first.capacity)} already",
-            field="disk",
-            why="a disk can't shrink",
-            next=f"write {bytes_text(first.capacity)}, or leave it out",
-        )
-    return {first.key: spec.disk}
+    return grows(first, spec.disk, machine.name, "disk")

@@ -8,6 +8,7 @@ from dataclasses import field, replace
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Disk, Hardware, NewDisk, Vm
 from bfinfra.kinds.named import the
+from bfinfra.kinds.vcenter.base.machine.hardware import grows
 from bfinfra.kinds.vcenter.virtual_machine.home import datacenter_of
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
 from bfinfra.kinds.vcenter.virtual_machine.state import State
@@ -56,16 +57,8 @@ def between(spec: Spec, machine: Vm, inventory: Inventory) -> Further:
                 why="`disk` gives another size",
                 next="leave one of them out",
             )
-        if now.capacity > new.capacity:
-            has = bytes_text(now.capacity)
-            raise Refusal(
-                f"the disk {new.address} of {machine.name} has {has} already",
-                field=f"{at}.size",
-                why="a disk can't shrink",
-                next=f"write {has}",
-            )
-        if now.capacity < new.capacity:
-            grow[now.key] = new.capacity
+        if more := grows(now, new.capacity, machine.name, f"{at}.size"):
+            grow |= more
             changes.append(Change(f"{at}.size", bytes_text(now.capacity), bytes_text(new.capacity)))
     return Further(tuple(changes), tuple(add), grow)
 

@@ -142,6 +142,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
                 away,
                 namesakes({name: specs[name] for name in specs.keys() - states.keys()}, briefs, inventory),
                 self._rooms(specs, states, inventory) if include_unlisted else {},
+                self._sockets(specs, states),
             ),
             {name: why for name, why in unread.items() if name not in states},
         )
@@ -281,6 +282,13 @@ class VirtualMachine(kind.Kind[Spec, State]):
             else ""
         )
         return look(spec, kept, declared.get(pair(spec), ()), pepper, state)
+
+    def _sockets(self, specs: Mapping[str, Spec], states: Mapping[str, State]) -> Mapping[str, int]:
+        cpus = {name: spec.cpus for name, spec in specs.items()}
+        resized = [
+            s.machine.moid for name, s in states.items() if cpus.get(name, 0) not in (0, s.machine.cpus)
+        ]
+        return self._vcenter.machines.sockets(resized) if resized else {}
 
     def _rooms(
         self, specs: Mapping[str, Spec], states: Mapping[str, State], inventory: Inventory

@@ -5,6 +5,7 @@ item. Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from bfinfra.backends.vcenter.library_items import OVF, TEMPLATE, Item
@@ -53,7 +54,7 @@ def make(
         "host": home.host,
         "datastore": home.datastore,
     }
-    template = origin if isinstance(origin, Vm) else None
+    template = _flat(origin) if isinstance(origin, Vm) else None
     own, further = (
         identity(context.mark.site, name),
         disks.between(spec, template, inventory)
@@ -89,6 +90,11 @@ def make(
         hardware=hardware,
         properties={k: v if isinstance(v, Secret) else normal(v) for k, v in spec.properties.items()},
     )
+
+
+def _flat(template: Vm) -> Vm:
+    """The template as its clone will be: of whole disks."""
+    return replace(template, disks=tuple(replace(disk, linked=False) for disk in template.disks))
 
 
 def remade(spec: Spec, state: State, context: PlanContext) -> tuple[Change, ...]:

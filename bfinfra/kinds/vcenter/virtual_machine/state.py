@@ -55,7 +55,7 @@ class VirtualMachineFacts:
     cloud-init's files by VM, encoded, or why they can't be read, without files that don't exist yet; `away`
     has the first of those. `declared`: the properties that OVF items let one set, by library and name.
     `secrets`: what is known of secret properties, by VM. `rooms`: what hosts have for VMs, by their ids,
-    where one is to be made or changed.
+    where one is to be made or changed. `sockets`: VM id → cores per socket, where the CPUs change.
     """
 
     inventory: Inventory = field(default_factory=Inventory)
@@ -67,6 +67,7 @@ class VirtualMachineFacts:
     away: Mapping[str, Away] = field(default_factory=dict)
     namesakes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     rooms: Mapping[str, Room] = field(default_factory=dict)
+    sockets: Mapping[str, int] = field(default_factory=dict)
 
 
 def identity(site: str, name: str) -> str:
