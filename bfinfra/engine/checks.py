@@ -53,19 +53,20 @@ def existed(scope: str, memory: Memory) -> frozenset[str]:
     """Addresses of resources that existed at the last check, or when an apply from this machine ended."""
     found, going = set(memory.existing), set[str]()
     for line in journal.read(scope):
-        key, event = str(line.get("key", "")), line.get("event")
-        if event == "Started" and line.get("action") == "delete" and key in found:
+        key, event, action = str(line.get("key", "")), line.get("event"), line.get("action")
+        if event == "Forgotten" or action == "create":
+            going.discard(key)  # it is gone: that making it anew fails, or can't begin, doesn't bring it back
+        if event == "Started" and action == "delete" and key in found:
             going.add(key)  # a run that is killed notes no end
             found.discard(key)
         elif event == "Ended" and line.get("ending") in ("done", "kept"):
-            (found.add if line.get("action") in MADE else found.discard)(key)
+            (found.add if action in MADE else found.discard)(key)
+            going.discard(key)
         elif event == "Ended" and key in going:
             found.add(key)
+            going.discard(key)
         elif event == "Forgotten":
             found.discard(key)
-        # what was forgotten, or is made anew, is gone: that this fails doesn't bring it back
-        if event in ("Ended", "Forgotten") or (event == "Started" and line.get("action") == "create"):
-            going.discard(key)
     return frozenset(found)
 
 

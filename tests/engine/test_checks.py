@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import stat
+import time
 from dataclasses import replace
 
 import pytest
@@ -14,7 +15,7 @@ from bfinfra.model.refs import Key
 
 ONE = Drifted(key=Key("tank", "one"), cause=Cause.DRIFT, field="colour")
 JUNK = {
-    "version": '{"format_version": 2, "standing": [], "since": {}, "untold": [], "over": []}',
+    "version": '{"format_version": 2, "standing": ["tank/a"], "since": {}, "untold": [], "over": []}',
     "type": '{"format_version": 1, "standing": 4, "since": {}, "untold": [], "over": []}',
     "since": '{"since": {"a": "b"}}',
 }
@@ -109,6 +110,17 @@ def test_an_unreported_change_stays_to_be_reported_and_its_end_is_not_reported_i
         # a killed run deleted it, and it could not be made again
         ([("Started", "delete", None), ("Started", "create", None), ("Ended", "create", "failed")], False),
         ([("Started", "delete", None), ("Forgotten", None, None), ("Ended", "create", "failed")], False),
+        ([("Started", "delete", None), ("Ended", "create", "blocked")], False),  # it could not even begin
+        ([("Started", "delete", None), ("Ended", "delete", "done"), ("Ended", "update", "blocked")], False),
+        (
+            [
+                ("Started", "delete", None),
+                ("Ended", "delete", "failed"),
+                ("Ended", "delete", "done"),
+                ("Ended", "update", "failed"),
+            ],
+            False,
+        ),
         (
             [
                 ("Started", "delete", None),
@@ -164,6 +176,11 @@ def test_what_a_deletion_of_something_never_seen_left_is_not_missed(home):
 def test_what_another_record_keeps_is_known_here_as_reported():
     checks.known("s", [ONE.identity], ["tank/b", "tank/a"], now=7.0)
     assert checks.recall("s") == Memory(frozenset({"tank/a", "tank/b"}), {ONE.identity: 7.0})
+
+
+def test_what_is_recorded_without_a_time_is_of_now_however_much_it_is():
+    checks.known("s", [f"{ONE.identity} {number:060}" for number in range(15_000)])
+    assert {round(time.time() - at, -3) for at in checks.recall("s").since.values()} == {0}
 
 
 def test_a_check_that_could_not_read_everything_ends_nothing_and_forgets_nothing():
