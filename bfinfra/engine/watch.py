@@ -187,7 +187,7 @@ def _ordered(kinds: Kinds, some: Container[str]) -> Iterator[str]:
 
 
 def _merged(
-    whole: Plan, part: Plan, gone: frozenset[Key], known: Container[Key], unread: Container[Key | str]
+    whole: Plan, part: Plan, gone: frozenset[Key], known: Container[Key], unread: Mapping[Key | str, str]
 ) -> Plan:
     """The whole plan with what a part of it says now."""
     about = (part.partial.keys if part.partial else frozenset[Key]()) | gone
@@ -200,11 +200,7 @@ def _merged(
     places = {str(key) for key in about}
     problems = [each for each in whole.problems if _address(each) not in places]
     warnings = [each for each in whole.warnings if _address(each.problem) not in places]
-    unreadable = {
-        where: why
-        for where, why in whole.unreadable.items()
-        if where not in places and ("/" in where or where in unread)
-    }
+    unreadable = {str(where): why for where, why in unread.items()}  # part has what is behind these
     return replace(
         whole,
         items=(*kept, *fresh.values()),

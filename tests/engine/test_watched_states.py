@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from ipaddress import IPv4Address
 
 import pytest
-from engine.toys import IMPATIENT, BoxSpec, LidSpec, ToyState, ToyWorld, applied, site
+from engine.toys import IMPATIENT, Box, BoxSpec, Burn, Lid, LidSpec, ToyState, ToyWorld, applied, site
 
 from bfinfra.engine.observe import survey
 from bfinfra.engine.plan import DesiredState
@@ -17,6 +18,10 @@ from bfinfra.model.refs import Key
 
 A, B, LID = Key("box", "a"), Key("box", "b"), Key("lid", "top")
 WANTED = site(box__a=BoxSpec(), box__b=BoxSpec(material="oak"), lid__top=LidSpec(box="a"))
+
+
+class Addressed(BoxSpec):
+    at: IPv4Address
 
 
 @pytest.fixture
@@ -68,6 +73,11 @@ def test_the_words_of_a_site_are_its_names_and_texts(world):
     assert {"a", "b", "top", "oak", "red", "material"} <= watched(world).words()
 
 
+def test_an_address_in_a_site_is_one_of_its_words(world):
+    wanted = site(box__a=Addressed(at="192.0.2.7"))
+    assert "192.0.2.7" in watched(world, wanted).words()
+
+
 def test_a_change_of_one_kind_concerns_those_that_refer_to_it_and_what_looks_there_alone_does_not(
     world, monkeypatch
 ):
@@ -78,7 +88,11 @@ def test_a_change_of_one_kind_concerns_those_that_refer_to_it_and_what_looks_the
     assert watch.behind({"lid"}) == frozenset()
     assert watch.in_order({"lid", "box"}) == ["box", "lid"]
     assert watch.in_order({"lid"}) == ["lid"]
-    monkeypatch.setattr(type(world.kinds()["lid"]), "alone", True)
+    for part, plain in (("State", ToyState), ("Spec", BoxSpec)):
+        with monkeypatch.context() as patch:
+            patch.setattr(Lid, part, plain)
+            assert watch.dependants([A]) == {"lid"}
+    monkeypatch.setattr(Lid, "alone", True)
     assert watch.dependants([A]) == frozenset()
 
 
@@ -211,11 +225,54 @@ def test_what_went_and_concerns_nothing_else_leaves_the_rest_as_it_was(world):
     assert watch.plan.problems == before.problems
 
 
-def test_last_known_values_of_one_are_told_until_they_are_current(world):
-    class Lost(ToyState):
-        def last_known(self):
-            return "its shelf is disconnected"
+class Lost(ToyState):
+    def last_known(self):
+        return "its shelf is disconnected"
 
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        (lambda: (Burn(name="b"),), "items"),
+        (lambda: (), "warnings"),
+        (lambda: (_ for _ in ()).throw(Refusal("it is nailed down")), "problems"),
+        (lambda: 1 // 0, "unreadable"),
+    ],
+)
+def test_what_went_leaves_nothing_of_what_was_said_of_it_and_nothing_else_is_decided_again(
+    world, monkeypatch, steps, said
+):
+    decided, real = [], Box.steps
+    watch = watched(world, site(box__a=BoxSpec(), lid__top=LidSpec(box="a")))
+    world.things["box", "b"] = Lost(mark=Mark("toys", "box/b"), fields={})
+
+    def of_b(name, *given):
+        decided.append(name)
+        return steps() if name == "b" else real(name, *given)
+
+    monkeypatch.setattr(Box, "steps", staticmethod(of_b))
+    watch.decide(watch.look([B]))
+    assert getattr(watch.plan, said)
+    del world.things["box", "b"]
+    decided.clear()
+    watch.decide(watch.look([B]))
+    assert decided == []
+    assert [str(item.key) for item in watch.plan.items] == ["box/a", "lid/top"]
+    left = watch.plan
+    assert (left.problems, left.unreadable, left.stale, left.warnings) == ((), {}, {}, ())
+
+
+def test_what_is_not_in_the_file_and_can_not_be_read_is_told_until_it_can(world):
+    world.unreadable = {"x": "its shelf is dark"}
+    watch = watched(world)
+    watch.decide(watch.look([B, Key("box", "x")]))
+    assert watch.plan.unreadable == {"box/x": "its shelf is dark"}
+    world.unreadable = {}
+    watch.decide(watch.survey({"box"}))
+    assert watch.plan.unreadable == {}
+
+
+def test_last_known_values_of_one_are_told_until_they_are_current(world):
     watch, fine = watched(world), world.things["box", "b"]
     world.things["box", "b"] = Lost(mark=fine.mark, fields=fine.fields)
     watch.decide(watch.look([B]))
@@ -249,6 +306,8 @@ def test_every_text_of_a_state_counts_however_deep(world):
     fields(
         world, A, first={"vm-2": "vm-3"}, second=["vm-4", {"vm-5"}, Mark("vm-7", "vm-8"), "vm-9"], last="vm-6"
     )
+    state = world.things["box", "a"]
+    world.things["box", "a"] = replace(state, contents=("vm-10",))
     watch = watched(world)
-    for number in range(1, 10):
+    for number in range(1, 11):
         assert watch.naming([f"vm-{number}"]) == {A}, number
