@@ -18,7 +18,7 @@ from bfinfra.engine.retry import LOOK, OUTAGE, RetryPolicy
 from bfinfra.model.compare import UNFINISHED, Change
 from bfinfra.model.errors import BfinfraError, Diverged, Problem, StillRunning, Unreachable
 from bfinfra.model.events import Event, Progressed, StepBegun, StepEnded
-from bfinfra.model.plan import Action, Item, agrees, derive, plain
+from bfinfra.model.plan import Action, Item, agrees, plain
 from bfinfra.model.refs import Key
 from bfinfra.model.step import Disruption, Step
 
@@ -239,6 +239,4 @@ def _beyond(item: Item, steps: tuple[Step, ...], *, first: bool, wanted: bool) -
         return (
             f"it would now {next(s.title() for s in steps if s.destructive)}, which the plan did not announce"
         )
-    if first and derive(object(), None, steps) is Action.REPLACE and item.action is not Action.REPLACE:
-        return f"it would now be replaced; the plan announced {item.action}"
     return ""
