@@ -120,9 +120,9 @@ def _unseen(plan: Plan, kinds: Kinds) -> dict[Key, str]:
     """The resources that can't be read while the way to them waits for a file, with the reason."""
     found: dict[Key, str] = {}
     for item in plan.held:
-        behind = next((found[key] for key in item.waits_for if key in found), "")
+        behind = [found[key] for key in item.waits_for if key in found]
         if behind or kinds[item.key.kind].reaches:
-            found[item.key] = behind or str(item.held and item.held.what)
+            found[item.key] = behind[0] if behind else str(item.held and item.held.what)
     return found
 
 

@@ -55,7 +55,7 @@ def _sandbox(path: Path) -> str:
         with _on_disk("the sandbox's id can't be written", path):
             make_folder(path.parent, 0o700)
             with contextlib.suppress(FileExistsError):
-                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, PRIVATE))
+                path.touch(PRIVATE, exist_ok=False)
     return f"{path.stat().st_mtime_ns:x}"
 
 
@@ -210,8 +210,9 @@ def _is_line(found: object) -> bool:
     """Return whether the fields of a line have the types that they are written with."""
     if not isinstance(found, dict) or not isinstance(problem := found.get("problem") or {}, dict):
         return False
-    numbers = [found.get(name, 0) for name in NUMBERS]
-    texts = [*(found.get(name, "") for name in TEXTS), problem.get("what", "")]
+    numbers = [each for name, each in found.items() if name in NUMBERS]
+    texts = [each for name, each in found.items() if name in TEXTS]
+    texts += [each for name, each in problem.items() if name == "what"]
     return all(isinstance(each, int | float) and 0 <= each <= LATEST for each in numbers) and all(
         isinstance(each, str) for each in texts
     )

@@ -236,12 +236,10 @@ def _awaiting(
     key: Key, awaited: Awaited, desired: DesiredState, observed: ObservedState, kinds: Kinds
 ) -> Item:
     """The item of a resource whose file is missing. Its steps may not be known."""
-    state, managed = observed.states.get(key), kinds[key.kind].managed
+    state = observed.states.get(key)
     if awaited.steps:
-        return Item(
-            key, derive(desired.wanted.get(key), state, awaited.steps, managed=managed), awaited.steps
-        )
-    return Item(key, made_or_changed(state) if managed else Action.READ)
+        return Item(key, derive(desired.wanted.get(key), state, awaited.steps), awaited.steps)
+    return Item(key, made_or_changed(state) if kinds[key.kind].managed else Action.READ)
 
 
 def _follows(item: Item, spec: Any, state: Any) -> frozenset[str]:

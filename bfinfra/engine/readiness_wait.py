@@ -64,8 +64,9 @@ class ReadinessWait:
 
     def add(self, key: Key, *, final: bool, just_read: bool = False) -> None:
         """Wait for a resource. `final`: no steps are left; `just_read`: its state was read just now."""
-        self._waiting[key] = _Waiting(time.monotonic(), final, just_read)
-        self._pause[key.kind], self._due[key.kind] = FIRST_PAUSE, 0.0
+        now = time.monotonic()
+        self._waiting[key] = _Waiting(now, final, just_read)
+        self._pause[key.kind], self._due[key.kind] = FIRST_PAUSE, now
 
     def at_once(self, key: Key) -> Verdict | None:
         """The verdict on a resource that needs no wait, else None: it is gone, its kind is ready once it
@@ -138,8 +139,7 @@ class ReadinessWait:
                 LONGEST_PAUSE,
             )
             last = min(since.values(), default=now) + self._limit(kind)
-            # never sleep past a deadline
-            self._due[kind] = min(now + self._pause[kind], max(last, now + FIRST_PAUSE))
+            self._due[kind] = min(now + self._pause[kind], last)  # never sleep past a deadline
         return verdicts, events
 
     def _verdict(self, key: Key, entry: _Waiting, answer: Readiness | BfinfraError) -> Verdict | None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from pydantic import Field
+from engine.toys import ToyWorld
+from pydantic import Field, PrivateAttr
 
 from bfinfra.engine.drift import _of, _related, _Sides, report, traced
 from bfinfra.engine.observe import ObservedState
@@ -22,7 +23,7 @@ from bfinfra.model.drift import Cause, Drifted, DriftSettings, Report, judged
 from bfinfra.model.errors import BfinfraError, Problem, Refusal
 from bfinfra.model.kind import LastWriter, Observation
 from bfinfra.model.mark import Mark
-from bfinfra.model.plan import Action, Item
+from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 from bfinfra.model.step import Step
@@ -160,6 +161,31 @@ def test_where_the_file_of_then_can_no_longer_be_judged_its_fields_count_as_the_
     assert causes(found) == [("colour", "drift"), ("litres", "unapplied")]
 
 
+class Drawing(resource.Part):
+    """What a mark holds of a file: its name."""
+
+    name: str
+    _folder: str = PrivateAttr("")
+
+
+class Drawn(Spec):
+    drawing: Drawing
+
+
+def test_with_a_file_of_then_that_is_the_one_of_now_it_is_judged_who_moved_what(monkeypatch):
+    drawing, real = Drawing(name="a.svg"), Tank.steps
+    drawing._folder = "/site"
+
+    def drawn(name, spec, state, context):
+        if not spec.drawing._folder:
+            raise Refusal("the drawing is not found")
+        return real(name, spec, state, context)
+
+    monkeypatch.setattr(Tank, "steps", staticmethod(drawn))
+    was, now = Drawn(drawing=drawing), Drawn(drawing=drawing, litres=20)
+    assert causes(checked(now, tank(was, litres=15))) == [("litres", "conflict")]
+
+
 @pytest.mark.parametrize(("before", "cause"), [((), Cause.MISSING), (("tank/one",), Cause.VANISHED)])
 def test_what_is_not_there_alarms_whether_it_was_known_or_not(before, cause):
     (one,) = checked(Spec(), None, before).alarming
@@ -235,6 +261,23 @@ def test_what_vanished_and_can_not_be_made_again_is_told_with_why_and_is_no_prob
     assert found.problems == ()
 
 
+def test_a_report_of_a_part_of_many_tells_what_vanished_or_is_anothers_in_it_and_nothing_of_the_rest():
+    mine, theirs, gone, other = (Key("tank", name) for name in ("mine", "theirs", "gone", "other"))
+    marked = tank(Spec())
+    states = {mine: replace(marked, mark=Mark("s", str(mine), {})), theirs: marked, other: marked}
+    wanted: dict[Key, Any] = {
+        key: Spec(litres=101 if key == gone else 10) for key in (mine, theirs, gone, other)
+    }
+    desired, world, kinds = DesiredState("s", wanted), ObservedState(states), {"tank": Tank()}
+    plan = make(Site("s", None, wanted), desired, world, kinds, (mine, theirs, gone))
+    found = report(plan, desired, world, kinds, (str(gone),))
+    assert [(each.key, each.cause) for each in found.found] == [
+        (theirs, Cause.UNMARKED),
+        (gone, Cause.VANISHED),
+    ]
+    assert (found.problems, found.partial) == ((), plan.partial)
+
+
 def test_what_never_existed_and_can_not_be_made_is_a_problem():
     found = checked(Spec(litres=101), None)
     assert (found.found, [p.what for p in found.problems]) == ((), ["tank/one: too large"])
@@ -280,6 +323,30 @@ def test_what_can_be_reached_only_with_a_file_that_is_missing_can_not_be_read(mo
     found = checked(Spec(colour="blue"), None)
     assert found.found == ()
     assert found.unreadable == {"tank/one": "tank/one: its paint is not there yet"}
+
+
+def test_what_is_behind_that_can_not_be_read_either_for_the_same_reason():
+    kinds = ToyWorld().kinds()
+    kinds["box"].reaches = True
+    held = [
+        Item(box, Action.CREATE, held=Problem(f"{box}: no key yet"))
+        for box in (Key("box", "a"), Key("box", "b"))
+    ]
+    held += [
+        Item(lid, Action.CREATE, waits_for=behind, held=Problem("it waits"))
+        for lid, behind in (
+            (Key("lid", "x"), (Key("box", "else"), Key("box", "b"))),
+            (Key("lid", "y"), (Key("lid", "x"),)),
+            (Key("lid", "z"), (Key("box", "else"),)),
+        )
+    ]
+    found = report(Plan("s", tuple(held)), DesiredState("s", {}), ObservedState(), kinds)
+    assert found.unreadable == {
+        "box/a": "box/a: no key yet",
+        "box/b": "box/b: no key yet",
+        "lid/x": "box/b: no key yet",
+        "lid/y": "box/b: no key yet",
+    }
 
 
 def test_what_waits_for_a_file_says_that_the_file_changed_and_what_the_world_moved(monkeypatch):

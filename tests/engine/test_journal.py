@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -18,6 +19,7 @@ from bfinfra.engine import journal
 from bfinfra.model.errors import BfinfraError, Locked, Problem
 from bfinfra.model.events import Event, Progressed, Started, StepBegun, StepEnded
 from bfinfra.model.kind import Done
+from bfinfra.model.names import LABEL_VALUE_RULE
 from bfinfra.model.plan import Action
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site, VCenterSettings
@@ -32,13 +34,16 @@ def event(name: str) -> Started:
     return Started(at=0, key=Key("box", name), action=Action.CREATE)
 
 
-def test_a_line_cut_short_by_a_crash_spoils_no_other() -> None:
-    (journal.folder("s") / "journal.jsonl").write_text('{"event":"Started","key":"box/a"}\n{"event":"Sta')
+@pytest.mark.parametrize(
+    ("before", "keys"), [('{"event":"Started","key":"box/a"}\n{"event":"Sta', ["box/a"]), ("{", [])]
+)
+def test_a_line_cut_short_by_a_crash_spoils_no_other(before: str, keys: list[str]) -> None:
+    (journal.folder("s") / "journal.jsonl").write_text(before)
     log = journal.Journal("s")
     for name in ("b", "c"):
         log(event(name))
     log.close()
-    assert [line["key"] for line in journal.read("s")] == ["box/a", "box/b", "box/c"]
+    assert [line["key"] for line in journal.read("s")] == [*keys, "box/b", "box/c"]
 
 
 def test_a_line_is_written_whole_or_it_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,6 +179,27 @@ def test_a_sandbox_has_a_journal_of_its_own_and_after_a_reset_another(tmp_path: 
     assert {first, journal.scope(site_at("vc1", sandbox=tmp_path / "files"))} > {first}
 
 
+def test_a_sandbox_keeps_its_id_for_its_owner_and_two_runs_that_begin_at_once_have_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, make = tmp_path / "files/.bfinfra/begun", journal.make_folder
+
+    def other_is_faster(path: Path, mode: int) -> None:
+        make(path, mode)
+        began.touch()
+        os.utime(began, ns=(7, 7))
+
+    before = os.umask(0)
+    try:
+        journal.scope(site_at("vc1", sandbox=tmp_path / "files"))
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (began.parent, began)] == [0o700, 0o600]
+    began.unlink()
+    monkeypatch.setattr(journal, "make_folder", other_is_faster)
+    assert journal.scope(site_at("vc1", sandbox=tmp_path / "files")) == "s/sandbox-7"
+
+
 def written(*events: Event) -> list[journal.Line]:
     log = journal.Journal("s")
     for each in events:
@@ -243,7 +269,8 @@ def test_a_line_that_no_journal_wrote_is_skipped(text: str) -> None:
 
 def test_lines_of_every_form_that_a_journal_writes_are_read() -> None:
     (journal.folder("s") / "journal.jsonl").write_text(
-        '{"event":"StepEnded","problem":null,"seconds":0}\n{"event":"Ended","problem":{"what":"no"},"at":2e11}\n'
+        '{"event":"StepEnded","problem":null,"seconds":0}\n'
+        f'{{"event":"Ended","problem":{{"what":"no"}},"at":{journal.LATEST}}}\n'
     )
     assert [line["event"] for line in journal.read("s")] == ["StepEnded", "Ended"]
 
@@ -254,6 +281,12 @@ def test_of_an_endless_journal_only_the_end_is_read(monkeypatch: pytest.MonkeyPa
     read = [line["key"] for line in journal.read("s")]
     assert read == [f"box/{number:03}" for number in range(100 - len(read), 100)]
     assert 1 <= len(read) <= 3
+
+
+def test_of_a_journal_as_long_as_is_read_each_line_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    written(event("a"), event("b"))
+    monkeypatch.setattr(journal, "MOST", (journal.folder("s") / "journal.jsonl").stat().st_size)
+    assert [line["key"] for line in journal.read("s")] == ["box/a", "box/b"]
 
 
 def test_an_endless_line_is_read_in_parts_which_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,9 +302,17 @@ def test_what_was_never_written_is_empty() -> None:
 
 @pytest.mark.parametrize("name", ["../s", "", "/etc", ".."])
 def test_a_name_that_leads_elsewhere_is_no_name_of_a_site(name: str) -> None:
-    for do in (journal.folder, journal.place, lambda name: [*journal.everywhere(name)]):
-        with pytest.raises(BfinfraError, match="this can't be the name of a site"):
+    site = name.partition("/")[0]  # before the slash of a scope
+    for do, where in (
+        (journal.folder, site),
+        (journal.place, site),
+        (lambda it: [*journal.everywhere(it)], name),
+    ):
+        with pytest.raises(BfinfraError) as raised:
             do(name)
+        assert raised.value.problems == (
+            Problem("this can't be the name of a site", where, f"allowed: {LABEL_VALUE_RULE}"),
+        )
 
 
 def test_a_site_without_a_vcenter_is_known_by_its_name_alone() -> None:
@@ -288,6 +329,21 @@ def test_the_history_of_two_vcenters_is_told_run_by_run_in_the_order_in_which_th
     assert [line["key"] for line in journal.everywhere("s")] == [
         f"box/{run}" for run in ("b1", "a2", "b3") for _ in range(2)
     ]
+
+
+def test_in_a_history_lines_of_no_run_or_no_time_come_first() -> None:
+    other = journal.folder("s/vcenter-a")
+    written(Started(at=0.5, key=Key("box", "late"), action=Action.CREATE))
+    (other / "journal.jsonl").write_text(
+        '{"event":"Started","key":"box/early"}\n{"event":"Ended","key":"box/early","at":7}\n'
+    )
+    assert [line["key"] for line in journal.everywhere("s")] == ["box/early", "box/early", "box/late"]
+
+
+def test_a_site_that_is_called_as_a_vcenter_is_keeps_its_journal_to_itself() -> None:
+    (journal.folder("s").parent / "journal.jsonl").touch()
+    assert journal.place("vcenter-lab").name == "vcenter-lab"
+    assert [*journal.folder("vcenter-lab").iterdir()] == []
 
 
 def test_the_lock_of_one_site_is_not_that_of_another() -> None:

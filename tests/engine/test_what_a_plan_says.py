@@ -5,16 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import pytest
-from engine.toys import Box, BoxSpec, Burn, Lid, LidSpec, ToyState, ToyWorld, applied, lines, planned, site
+from engine.toys import (
+    IMPATIENT,
+    Box,
+    BoxSpec,
+    Burn,
+    Lid,
+    LidSpec,
+    ToyState,
+    ToyWorld,
+    applied,
+    lines,
+    planned,
+    site,
+)
 
 from bfinfra.engine import plan as engine
-from bfinfra.engine.observe import ObservedState
+from bfinfra.engine.observe import ObservedState, survey
 from bfinfra.model.awaited import Awaited
 from bfinfra.model.errors import Place, Problem, Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.plan import Action, Item
 from bfinfra.model.refs import Key
 from bfinfra.model.resource import RECONNECT
+from bfinfra.model.step import Disruption, Step
 
 A, TOP = Key("box", "a"), Key("lid", "top")
 LOST = "its shelf is disconnected"
@@ -93,6 +107,18 @@ def test_what_goes_needs_no_current_values_of_what_it_lies_on(world):
     plan = planned(world, site(box__a=BoxSpec(size=3)))
     assert lines(plan) == ["keep box/a", "delete lid/top: burn top"]
     assert not plan.problems
+
+
+def test_what_goes_needs_no_current_values_of_what_goes_before_it(world):
+    lid = world.things["lid", "top"]
+
+    class LostLid(type(lid)):
+        def last_known(self):
+            return LOST
+
+    world.things["lid", "top"] = LostLid(mark=lid.mark, fields=lid.fields, box="a")
+    plan = planned(world, site(), destroy=True)
+    assert [problem.what for problem in plan.problems] == ["lid/top: its last known values were compared"]
 
 
 @pytest.mark.parametrize(("size", "stale"), [(4, {}), (3, {"lid/top": LOST})])
@@ -295,3 +321,52 @@ def test_settings_whose_steps_are_known_are_an_update_and_without_steps_read(mon
     awaiting(monkeypatch, steps=(Burn(name="a"),))
     world = Shelves({("box", "a"): ToyState(fields={})})
     assert [item.action for item in planned(world, site(box__a=BoxSpec())).items] == [Action.UPDATE]
+
+
+def test_settings_that_are_as_the_file_says_are_only_read_and_an_object_is_kept():
+    world = Shelves()
+    world.things["box", "a"] = ToyState(mark=Mark("toys", "box/a"), fields={})
+    applied(world, site(box__a=BoxSpec(), lid__top=LidSpec(box="a")))
+    items = planned(world, site(box__a=BoxSpec(), lid__top=LidSpec(box="a"))).items
+    assert [item.action for item in items] == [Action.READ, Action.KEEP]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Swap(Burn):
+    """make {name} anew beside the old one"""
+
+    destructive = False
+    disruption = Disruption.REPLACE
+
+
+@pytest.mark.parametrize(("step", "refused"), [(Burn, True), (Swap, True), (Step, False)])
+def test_what_is_protected_keeps_its_parts_and_is_not_replaced_and_may_change(monkeypatch, step, refused):
+    steps = (Step(), step(name="a") if step is not Step else step())
+    monkeypatch.setattr(Box, "steps", staticmethod(lambda *_: steps))
+    world = ToyWorld({("box", "a"): ToyState(mark=Mark("toys", "box/a", {}), fields={})})
+    plan = planned(world, site(box__a=BoxSpec(protect=True)))
+    assert [problem.what for problem in plan.problems] == ["box/a: it is protected"] * refused
+
+
+def test_an_answer_that_makes_no_sense_is_told_of_its_resource_and_spoils_no_other(monkeypatch):
+    real = Box.steps
+
+    def steps(name, *given):
+        return real(name, *given) if name == "b" else 1 // 0
+
+    monkeypatch.setattr(Box, "steps", staticmethod(steps))
+    plan = planned(ToyWorld(), site(box__a=BoxSpec(), box__b=BoxSpec()))
+    assert lines(plan) == ["create box/b: make b"]
+    assert [*plan.unreadable] == ["box/a"]
+    assert plan.unreadable["box/a"].startswith(
+        "bfinfra can't read the server's answer about box/a; ZeroDivisionError: "
+    )
+
+
+def test_what_is_to_be_marked_gets_its_mark_and_nothing_else(monkeypatch):
+    world = ToyWorld({("box", name): ToyState(fields={"size": 5}) for name in "ab"})
+    adopt, wanted = frozenset({A}), site(box__a=BoxSpec(), lid__top=LidSpec(box="a"))
+    desired = engine.DesiredState.of(wanted, adopt=adopt, marking=True)
+    assert desired == engine.DesiredState("toys", wanted.resources, adopt, marking=True)
+    plan = engine.make(wanted, desired, survey(world.kinds(), wanted.resources, IMPATIENT), world.kinds())
+    assert lines(plan) == ["update box/a: change a", "keep lid/top"]
