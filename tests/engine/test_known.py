@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 import pytest
-from engine.toys import BoxSpec, LidSpec, ToyState, ToyWorld, lines, planned, site
+from engine.toys import BoxSpec, LidSpec, LidState, ToyState, ToyWorld, lines, planned, site
 
 from bfinfra.engine import drift, graph, plan
 from bfinfra.engine.known import Known
@@ -187,3 +187,11 @@ def test_who_looks_at_one_resource_and_one_peer_of_it_goes_through_nothing():
 def test_what_is_in_the_file_or_exists_is_known_and_nothing_else():
     both = Known("toys", {Key("box", "a"): BoxSpec()}, {Key("box", "b"): ToyState(fields={})}, {})
     assert [Key("box", name) in both for name in "abc"] == [True, True, False]
+
+
+def test_what_is_to_be_deleted_is_decided_by_what_its_state_names_and_by_all_that_the_site_wants():
+    states = {Key("lid", "l"): LidState(fields={}, box="a"), Key("box", "a"): ToyState(fields={})}
+    wanted = {Key("box", "b"): BoxSpec()}
+    context = Known("toys", wanted, states, {}).context(Key("lid", "l"), None)
+    assert context.needs == {"box": ResolvedRef(Key("box", "a"), None, states[Key("box", "a")])}
+    assert context.wanted is wanted

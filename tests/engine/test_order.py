@@ -5,17 +5,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Annotated
 
 import pytest
 from engine.toys import BoxSpec, LidSpec, LidState, ToyState, ToyWorld, applied, lines, planned, site
 
-from bfinfra.engine.graph import closure, sort, waits
+from bfinfra.engine.graph import closure, levels, resolve, sort, waits
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.events import Ended
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Capability
 from bfinfra.model.readiness import failed
-from bfinfra.model.refs import Key
+from bfinfra.model.refs import Key, Ref
 
 A, B, C = (Key("box", name) for name in "abc")
 
@@ -153,6 +155,15 @@ def test_a_resource_that_is_only_in_the_file_passes_its_dependencies_on():
     assert waits({}, states, everything)[B] == {lid: "by box/between", C: "by box/between"}
 
 
+def test_destroy_follows_also_what_the_file_has_and_nobody_made():
+    world = Tools()
+    wanted = site(lid__a=LidSpec(box="m"), box__m=Tool(wants=("glue",)), box__b=Tool(offers=("glue",)))
+    applied(world, wanted)
+    del world.things["box", "m"]
+    items = {item.key: item for item in planned(world, wanted, destroy=True).items}
+    assert items[B].because == {Key("lid", "a"): "by box/m"}
+
+
 def test_existing_objects_are_deleted_though_the_file_reversed_their_order():
     world = Tools()
     applied(world, site(box__a=Tool(wants=("glue",)), box__b=Tool(offers=("glue",))))
@@ -192,3 +203,32 @@ def test_what_exists_and_names_something_that_is_nowhere_is_deleted_all_the_same
     lid = Key("lid", "top")
     state, spec = LidState(fields={}, box="gone"), LidSpec(box="gone")
     assert waits({}, {lid: state}, {lid: spec, Key("box", "b"): BoxSpec()}) == {lid: {}}
+
+
+def test_what_goes_waits_for_what_still_names_it_and_no_words_are_needed_for_that():
+    lid = Key("lid", "top")
+    assert waits({}, {A: ToyState(fields={}), lid: LidState(fields={}, box="a")}) == {A: {lid: ""}, lid: {}}
+
+
+class Rope(BoxSpec):
+    """A rope around a box or a crate."""
+
+    around: Annotated[str, Ref("box", "crate")]
+
+
+@pytest.mark.parametrize(
+    ("known", "kind"), [(("box",), "box"), (("crate",), "crate"), (("crate", "box"), "box"), ((), "box")]
+)
+def test_a_name_is_of_the_first_kind_that_has_it_and_of_the_first_of_all_if_none_has(known, kind):
+    assert resolve(Rope(around="a"), [Key(each, "a") for each in known]) == {"around": Key(kind, "a")}
+
+
+def test_kinds_are_surveyed_after_those_that_their_specs_or_their_states_name():
+    specs, states = {"by_spec": LidSpec, "rope": Rope}, {"by_state": LidState}
+    kinds = {
+        name: SimpleNamespace(Spec=specs.get(name, BoxSpec), State=states.get(name, ToyState), alone=False)
+        for name in ("rope", "by_spec", "by_state", "box")
+    }
+    assert levels(kinds) == (("box",), ("by_spec", "by_state", "rope"))
+    kinds["rope"].alone = True
+    assert levels(kinds)[0] == ("box", "rope")

@@ -101,12 +101,13 @@ def test_what_time_does_not_mend_is_tried_a_few_times(clock: Clock) -> None:
     assert clock.tries == 6
 
 
-def test_a_survey_waits_only_seconds_for_a_server_it_never_met(clock: Clock) -> None:
+@pytest.mark.parametrize("first", [0.5, 5.0])
+def test_a_survey_waits_only_seconds_for_a_server_it_never_met(clock: Clock, first: float) -> None:
     with pytest.raises(Unreachable):
-        RetryPolicy(sleep=clock.sleep, first=5.0).read(
+        RetryPolicy(sleep=clock.sleep, first=first).read(
             clock.until(10_000, Unreachable("no connection", met=False))
         )
-    assert 5 <= clock.now <= 11
+    assert first <= clock.now <= first + 6
     clock.now = 0.0
     assert RetryPolicy(sleep=clock.sleep, first=5.0).read(clock.until(30, Unreachable("no connection"))) >= 30
 
@@ -139,6 +140,21 @@ def test_an_outage_is_tried_a_few_times_however_long_each_try_takes(clock: Clock
     with pytest.raises(Unanswered):
         RetryPolicy(sleep=clock.sleep).read(slow)
     assert clock.tries == 6
+
+
+def test_without_patience_an_outage_is_tried_so_many_times_however_quick_it_is(clock: Clock) -> None:
+    left = 9
+
+    def quick() -> int:
+        nonlocal left
+        left -= 1
+        if left:
+            raise Unanswered("cut off")
+        return left
+
+    with pytest.raises(Unanswered):
+        RetryPolicy(attempts=4, lasts=0, sleep=lambda _: None).read(quick)
+    assert left == 9 - 4
 
 
 @pytest.mark.parametrize("error", FEW_TRIES, ids=named)

@@ -210,9 +210,10 @@ def test_an_adoption_of_all_names_what_it_leaves_out_because_it_can_not_be_read(
     assert [each.problem.why for each in stopped.warnings] == ["dark"], "what stops it is said once"
 
 
-def adopted(*keys: Key, plan: Plan | None = None) -> tuple[str, ...]:
+def adopted(*keys: Key, plan: Plan | None = None, written: bool = True) -> tuple[str, ...]:
     resources = {each: BoxSpec() for each in (A, B, HOST)}
-    given = Site("toys", None, resources, places={(B, ""): Place(Path("site.yaml"), 3, 1)})
+    lines = {(key, ""): Place(Path("site.yaml"), line, 1) for line, key in enumerate(resources, 2)}
+    given = Site("toys", None, resources, places=lines if written else {})
     observed = ObservedState(states={A: NOBODYS, HOST: NOBODYS})
     found = target.adopting(plan or whole(), frozenset(keys), given, observed, KINDS)
     return tuple(map(str, found.problems))
@@ -232,7 +233,7 @@ def test_what_exists_can_be_adopted() -> None:
                 "did you mean box/a?"
             ),
         ),
-        (HOST, "setting/h needs no adoption; bfinfra only reads it; bfinfra apply SITE"),
+        (HOST, "site.yaml:4:1: setting/h needs no adoption; bfinfra only reads it; bfinfra apply SITE"),
         (
             B,
             "site.yaml:3:1: there is no box/b yet; no object has its name; create it with: bfinfra apply SITE",
@@ -241,6 +242,9 @@ def test_what_exists_can_be_adopted() -> None:
 )
 def test_what_can_not_be_adopted_is_refused_with_what_to_do(key: Key, words: str) -> None:
     assert adopted(key) == (words,)
+    assert adopted(key, written=False) == (
+        words.removeprefix("site.yaml:3:1: ").removeprefix("site.yaml:4:1: "),
+    )
 
 
 def test_in_a_site_without_resources_an_adoption_says_to_add_one() -> None:

@@ -11,7 +11,7 @@ from bfinfra.engine.observe import survey
 from bfinfra.engine.out_of_service import Service, can_be_out
 from bfinfra.engine.plan import DesiredState
 from bfinfra.engine.reconciler import Reconciler
-from bfinfra.model.errors import Refusal
+from bfinfra.model.errors import BfinfraError, Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.outcome import OutOfService
 from bfinfra.model.plan import Action, Item, Plan
@@ -125,17 +125,50 @@ def test_what_was_disrupted_and_can_not_be_read_may_be_off():
     assert found.how.startswith("may be off or in maintenance mode: it can't be read now (box can't be read")
 
 
-def test_what_was_off_when_it_was_last_read_says_so(monkeypatch):
+def test_what_was_never_made_and_can_not_be_read_is_no_loss():
+    site, new = Site(a="off"), Key("box", "new")
+    site.world.unreadable = {"new": "its shelf is away"}
+    assert [each.key for each in site.lost(A, new, tried=(A, new))] == [A]
+
+
+def test_what_can_not_be_read_of_one_kind_says_so_beside_what_can_not_of_another(monkeypatch):
+    class Crate(PoweredBox):
+        word = "crate"
+
+    site, crate = Site(a="off"), Key("crate", "c")
+    site.kinds["crate"] = Crate(site.world)
+    site.observed.states[crate] = box("off", "c")
+    site.desired.wanted[crate] = BoxSpec()
+
+    def away(self, wanted, needs, *, include_unlisted=True):
+        raise OSError(113, f"no {self.word} answers")
+
+    monkeypatch.setattr(PoweredBox, "observe", away)
+    assert [(each.key, each.how) for each in site.lost(A, crate)] == [
+        (A, "is off, as it was last read (no box answers)"),
+        (crate, "is off, as it was last read (no crate answers)"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (OSError(113, "the road is closed"), "the road is closed"),
+        (FileNotFoundError("the folder is gone"), "the folder is gone"),
+        (BfinfraError("the road is closed", "and so is the shop"), "the road is closed"),
+    ],
+)
+def test_what_was_off_when_it_was_last_read_says_so_and_why_it_is_not_read_now(monkeypatch, error, why):
     site = Site(a="fine", b="fine")
     site.now("a", "off")
     site.run.look("box", ("a",))
 
     def away(self, wanted, needs, *, include_unlisted=True):
-        raise OSError("the road is closed")
+        raise error
 
     monkeypatch.setattr(PoweredBox, "observe", away)
     [found] = site.lost(A)
-    assert found.how.startswith("is off, as it was last read (")
+    assert found.how == f"is off, as it was last read ({why})"
 
 
 def test_a_state_that_a_failed_look_forgot_is_kept_as_it_was_last_read(monkeypatch):
