@@ -90,7 +90,7 @@ def survey(
                     observed.unreadable[name] = str(error)
                     # nothing can be applied now, so the later kinds don't wait for this server again
                     if isinstance(error, Unreachable):
-                        retry = replace(retry, attempts=1, lasts=0, first=0)
+                        retry = replace(retry, attempts=1, lasts=0, first=None)
         return retry
 
     try:

@@ -3,11 +3,12 @@ from __future__ import annotations
 import errno
 import threading
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import engine.toys as toys
 import pytest
 from engine.toys import (
+    AtOnce,
     Box,
     BoxSpec,
     LidSpec,
@@ -22,10 +23,13 @@ from engine.toys import (
 )
 
 from bfinfra.engine.retry import RetryPolicy
-from bfinfra.model.errors import Busy, Denied, Exists, Refusal, Unanswered
+from bfinfra.model.awaited import Awaited
+from bfinfra.model.errors import Busy, Denied, Exists, NotYet, Refusal, StillRunning, Unanswered
 from bfinfra.model.events import Ended, Settling, StepBegun, StepEnded
 from bfinfra.model.kind import Kind
-from bfinfra.model.readiness import READY, waiting
+from bfinfra.model.readiness import READY, Readiness, Ready, waiting
+
+ONE = site(box__a=BoxSpec())
 
 
 def once(error):
@@ -258,10 +262,12 @@ def test_independent_branches_run_side_by_side():
     assert set(endings.values()) == {"done"}
 
 
-def test_a_broken_item_ends_with_how_long_it_took():
-    _, events = applied(ToyWorld(), site(box__a=BoxSpec()))
-    assert all(e.seconds >= 0 for e in events if isinstance(e, Ended))
-    assert Make.__doc__
+def test_an_item_ends_with_how_long_it_took_and_what_never_began_took_no_time():
+    world = ToyWorld(fail=once(Denied("no right to make boxes")))
+    _, events = applied(world, site(box__a=BoxSpec(), lid__top=LidSpec(box="a")))
+    took, none = (each.seconds for each in events if isinstance(each, Ended))
+    assert 0 < took < 60
+    assert none == 0
 
 
 class Exclusive(Make):
@@ -327,6 +333,18 @@ def test_what_is_ready_as_soon_as_it_exists_is_not_read_once_more(monkeypatch):
     world.reads.clear()
     assert applied(world, site(box__a=BoxSpec()))[0] == {"box/a": "kept"}
     assert world.reads.count(("box", False)) == 0
+
+
+def test_what_is_kept_and_takes_its_time_is_read_before_it_is_asked_whether_it_is_ready():
+    world, wanted = ToyWorld(), site(box__a=BoxSpec())
+    applied(world, wanted)
+    drying = replace(world.things["box", "a"], phase="broken")
+
+    def somebody_breaks_it():
+        world.things["box", "a"] = drying
+
+    endings, events = applied(world, wanted, between=somebody_breaks_it)
+    assert (endings, "it is broken" in problems(events)[0]) == ({"box/a": "failed"}, True)
 
 
 @pytest.mark.parametrize(
@@ -483,6 +501,132 @@ def test_a_ready_resource_whose_next_decision_fails_is_not_done(monkeypatch):
         return READY
 
     monkeypatch.setattr(Box, "steps", staticmethod(steps))
-    endings, events = applied(ToyWorld(readiness=ready), site(box__a=BoxSpec()))
-    assert endings == {"box/a": "failed"}
+    world = ToyWorld(readiness=ready)
+    endings, events = applied(world, site(box__a=BoxSpec(), lid__top=LidSpec(box="a")))
+    assert endings == {"box/a": "failed", "lid/top": "blocked"}
     assert "it became too large" in problems(events)[0]
+
+
+def test_what_is_undone_while_it_dries_is_mended_before_anything_lies_on_it():
+    def readiness(word):
+        state = world.things["box", "a"]
+        if world.writes == ["make a"] and state.fields["size"] == 2:
+            world.things["box", "a"] = replace(state, fields={"size": 7})
+            return waiting("the glue dries")
+        return READY
+
+    world = ToyWorld(readiness=readiness)
+    endings, _ = applied(world, site(box__a=BoxSpec(size=2), lid__top=LidSpec(box="a")))
+    assert endings == {"box/a": "done", "lid/top": "done"}
+    assert world.writes == ["make a", "change a", "make top"]
+
+
+@pytest.mark.parametrize("error", [StillRunning("it takes long"), NotYet("its glue is not there yet")])
+def test_what_takes_longer_than_it_was_given_is_waited_for_and_no_failure(error):
+    def fail(step):
+        raise error
+
+    endings, events = applied(ToyWorld(fail=fail), site(box__a=BoxSpec(), lid__top=LidSpec(box="a")))
+    assert endings == {"box/a": "still-waiting", "lid/top": "still-waiting"}
+    assert problems(events)[1] == "lid/top waits for box/a; which is not ready yet"
+
+
+def test_what_is_worth_knowing_of_something_ready_is_told():
+    _, events = applied(ToyWorld(readiness=lambda _: Readiness(Ready.READY, note="at 10.0.0.1")), ONE)
+    assert [each.note for each in events if isinstance(each, Ended)] == ["at 10.0.0.1"]
+
+
+def test_what_waits_for_a_file_says_so_and_what_needs_it_no_more_is_kept(monkeypatch):
+    def missing(name, spec, state, context):
+        raise Awaited("its drawing is not there yet", field="size")
+
+    wanted = site(box__a=BoxSpec(), lid__top=LidSpec(box="a"))
+    for made, endings, said in (
+        (False, {"box/a": "still-waiting", "lid/top": "still-waiting"}, ["lid/top waits for box/a"]),
+        (True, {"box/a": "still-waiting", "lid/top": "kept"}, []),
+    ):
+        world = ToyWorld()
+        if made:
+            applied(world, wanted)
+        with monkeypatch.context() as patch:
+            patch.setattr(Box, "steps", staticmethod(missing))
+            found, events = applied(world, wanted)
+        assert (found, problems(events)) == (endings, ["box/a: box/a: its drawing is not there yet", *said])
+
+
+class Listening(threading.Event):
+    """A flag that notes how long somebody waits for it."""
+
+    def __init__(self):
+        super().__init__()
+        self.waits = []
+
+    def wait(self, timeout=None):
+        self.waits.append(timeout)
+        return super().wait(timeout)
+
+
+def test_a_run_pauses_only_where_something_takes_its_time(monkeypatch):
+    world, drying = ToyWorld(), [waiting("the glue dries")] * 2
+    applied(world, ONE)
+    world.readiness = lambda _: drying.pop() if drying else READY
+    slow, quick = Listening(), Listening()
+    applied(world, ONE, stop=slow)
+    assert max(slow.waits) > 0
+    monkeypatch.setattr(toys.Toy, "ready", Kind.ready)
+    applied(world, ONE, stop=quick)
+    assert {*quick.waits} <= {0}
+
+
+@dataclass
+class Many(ToyWorld):
+    """A world of several kinds of boxes."""
+
+    kind: type[Box] = Box
+
+    def kinds(self):
+        found = {f"box{number}": self.kind(self) for number in range(8)}
+        for word, each in found.items():
+            each.word = word
+        return found
+
+
+MANY = site(**{f"box{number}__a": BoxSpec() for number in range(8)})
+
+
+def test_four_kinds_are_asked_at_once_whether_they_are_ready_and_no_more():
+    asked = AtOnce(4)
+
+    class Slow(Box):
+        def ready(self, spec, state):
+            asked.passing()
+            return READY
+
+    applied(Many(), MANY)
+    world = Many(kind=Slow)
+    applied(world, MANY)
+    applied(world, MANY)
+    assert asked.most == 4
+
+
+def test_a_stopped_run_waits_for_no_answer_whether_something_is_ready_and_asks_no_more():
+    stop, go_on, threads = threading.Event(), threading.Event(), []
+
+    class Slow(Box):
+        def ready(self, spec, state):
+            threads.append(threading.current_thread())
+            if len(threads) == 4:
+                stop.set()
+            go_on.wait(10)
+            answered.append(self.word)
+            return READY
+
+    world, answered = Many(), list[str]()
+    applied(world, MANY)
+    world.kind = Slow
+    endings, _ = applied(world, MANY, stop=stop)
+    assert ({*endings.values()}, answered) == ({"stopped"}, [])
+    go_on.set()
+    for each in {*threads}:
+        each.join(60)
+    assert len(threads) == 4

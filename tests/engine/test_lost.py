@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from engine.toys import BoxSpec, ToyState, ToyWorld, planned, site
+from threading import Event
 
+import pytest
+from engine.toys import IMPATIENT, BoxSpec, ToyState, ToyWorld, planned, site
+
+from bfinfra.engine.apply import Apply, Options
 from bfinfra.engine.lost import absent, lost, problem, with_lost
 from bfinfra.engine.observe import ObservedState
 from bfinfra.engine.plan import DesiredState
+from bfinfra.model.events import Ending
+from bfinfra.model.plan import Action
 from bfinfra.model.refs import Key
 
 A, B, TOP = Key("box", "a"), Key("box", "b"), Key("lid", "top")
@@ -62,6 +68,21 @@ def test_a_part_of_a_plan_names_what_is_lost_of_that_part_alone():
     wanted = site(box__a=BoxSpec(), box__b=BoxSpec())
     plan = with_lost(planned(ToyWorld(), wanted, targets=(A,)), [A, B], DesiredState.of(wanted))
     assert [each.problem.what for each in plan.warnings] == [problem(A).what]
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_destroy_that_misses_something_does_not_end_as_done_unless_it_was_stopped_before(stopped):
+    stop, told = Event(), []
+    if stopped:
+        stop.set()
+    world, desired = ToyWorld(), DesiredState("toys", {})
+    plan = with_lost(planned(world, site(), destroy=True), [A], desired)
+    options = Options(retry=IMPATIENT, stop=stop)
+    endings = Apply(plan, desired, ObservedState(), world.kinds(), options, told.append).run()
+    assert [(each.key, each.action, each.ending, each.problem) for each in told] == (
+        [] if stopped else [(A, Action.DELETE, Ending.FAILED, problem(A))]
+    )
+    assert [*endings] == [each.key for each in told]
 
 
 def test_the_warnings_that_were_there_stay():

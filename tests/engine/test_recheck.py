@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from engine.toys import IMPATIENT, Box, BoxSpec, Lid, LidSpec, ToyWorld, applied, site
+from engine.toys import IMPATIENT, AtOnce, Box, BoxSpec, Lid, LidSpec, ToyWorld, applied, site
 
 from bfinfra.engine.observe import survey
 from bfinfra.engine.plan import DesiredState
@@ -179,20 +179,14 @@ def test_kinds_are_read_side_by_side(world: ToyWorld) -> None:
     assert rechecked(world, A, TOP, kinds={"box": Together(world), "lid": Lids(world)}) == {}
 
 
-def test_no_more_than_four_kinds_are_read_at_once(world: ToyWorld) -> None:
-    reading, most, change = list[str](), 0, threading.Condition()
+def test_four_kinds_are_read_at_once_and_no_more(world: ToyWorld) -> None:
+    readers = AtOnce(4)
 
     class Slow(Box):
         def observe(self, *given: Any, **options: Any) -> Observation:
-            nonlocal most
-            with change:
-                reading.append(self.word)
-                most = max(most, len(reading))
-                change.notify_all()
-                change.wait_for(lambda: len(reading) > 4, timeout=0.05)  # as a server that takes a while
-                reading.remove(self.word)
+            readers.passing()
             return Observation({})
 
     kinds = {f"box{number}": Slow(world) for number in range(8)}
     rechecked(world, *(Key(kind, "a") for kind in kinds), kinds=kinds)
-    assert 2 <= most <= 4
+    assert readers.most == 4

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 import pytest
 from engine.toys import IMPATIENT, Box, BoxSpec, Change, Lid, LidSpec, ToyState, ToyWorld
 
+from bfinfra.engine.apply import Apply, Options
 from bfinfra.engine.observe import survey
 from bfinfra.engine.out_of_service import Service, can_be_out
 from bfinfra.engine.plan import DesiredState
 from bfinfra.engine.reconciler import Reconciler
-from bfinfra.model.errors import BfinfraError, Refusal
+from bfinfra.model.errors import BfinfraError, Denied, Refusal
+from bfinfra.model.events import Ending
 from bfinfra.model.mark import Mark
 from bfinfra.model.outcome import OutOfService
 from bfinfra.model.plan import Action, Item, Plan
@@ -206,3 +208,24 @@ def test_a_kind_whose_states_always_serve_is_never_looked_at():
     site.desired.wanted[Key("lid", "top")] = LidSpec(box="a")
     site.lost(A, tried=(A, Key("lid", "top")))
     assert site.world.reads == [("box", False)]
+
+
+@pytest.mark.parametrize(("error", "lost"), [(Denied("no right to switch"), True), (None, False)])
+def test_a_run_says_what_it_left_turned_off_unless_it_finished(monkeypatch, error, lost):
+    site = Site(a="fine", b="fine")
+
+    def after(step):
+        site.now("a", "off")
+        if error:
+            raise error
+
+    def steps(name, spec, state, context):
+        return (step,) if name == "a" and site.world.writes == [] else ()
+
+    step = Restart(name="a", fields={}, mark=OWN.committed({}))
+    monkeypatch.setattr(Box, "steps", staticmethod(steps))
+    site.world.after = after
+    plan = Plan("toys", (Item(A, Action.UPDATE, (step,)), Item(B, Action.KEEP)))
+    run = Apply(plan, site.desired, site.observed, site.kinds, Options(retry=IMPATIENT), lambda _: None)
+    assert run.run()[B].ending is Ending.UNCHANGED
+    assert run.out_of_service == ((OutOfService(A, "is off"),) if lost else ())

@@ -101,6 +101,22 @@ class ToyWorld:
         return {"box": Box(self), "lid": Lid(self)}
 
 
+class AtOnce:
+    """Counts how many pass at once. Each stays until as many as expected were there, and a moment for one more."""
+
+    def __init__(self, expected: int) -> None:
+        self.expected, self.now, self.most, self.change = expected, 0, 0, threading.Condition()
+
+    def passing(self) -> None:
+        with self.change:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            self.change.notify_all()
+            self.change.wait_for(lambda: self.most >= self.expected, timeout=5)
+            self.change.wait_for(lambda: self.most > self.expected, timeout=0.05)
+            self.now -= 1
+
+
 class Toy(kind.Kind[kind.S, kind.T]):
     word = ""
     deadline = 5
