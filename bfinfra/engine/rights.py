@@ -155,7 +155,7 @@ def _without_covered(apis: Mapping[Api, tuple[Verb, ...]]) -> dict[Api, tuple[Ve
 
 def _within(api: Api, other: Api) -> bool:
     """Return whether `other` is wider than `api`: all namespaces, all names, or more names."""
-    fits = other.namespace in ("", api.namespace) and (
-        not other.names or (bool(api.names) and {*api.names} <= {*other.names})
-    )
-    return api != other and api.cluster == other.cluster and fits
+    names, others = {*api.names}, {*other.names}
+    fits = other.namespace in ("", api.namespace) and (not others or (bool(names) and names <= others))
+    same = api.namespace == other.namespace and names == others  # whatever their order
+    return api.cluster == other.cluster and fits and not same

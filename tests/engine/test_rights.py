@@ -68,22 +68,27 @@ FULL = kind(
     survey_privileges=(holds(VCENTER, "Box.Look"),),
     resource_privileges=(holds("room", "Box.Read"), may("get list", "boxes", "here")),
     step_types=(Build, Burn),
-    own_rights=lambda name, spec: [(use, holds("own", f"{name}.{use}")) for use in Use],
+    own_rights=lambda name, spec: [(use, holds("own", f"{name}{spec.size}.{use}")) for use in Use],
 )
 
 
 @pytest.mark.parametrize(
     ("uses", "room", "here", "own"),
     [
-        ([PLAN], "Box.Read", "get:boxes list:boxes", "a.plan"),
-        ([WATCH], "Box.Read", "get:boxes list:boxes watch:boxes", "a.plan a.watch"),
-        ([APPLY], "Box.Build Box.Burn Box.Read", "create:boxes delete:boxes get:boxes list:boxes", "a.apply"),
-        ([DESTROY], "Box.Burn", "delete:boxes", "a.destroy"),
+        ([PLAN], "Box.Read", "get:boxes list:boxes", "a1.plan"),
+        ([WATCH], "Box.Read", "get:boxes list:boxes watch:boxes", "a1.plan a1.watch"),
+        (
+            [APPLY],
+            "Box.Build Box.Burn Box.Read",
+            "create:boxes delete:boxes get:boxes list:boxes",
+            "a1.apply",
+        ),
+        ([DESTROY], "Box.Burn", "delete:boxes", "a1.destroy"),
         (
             [WATCH, DESTROY],
             "Box.Burn Box.Read",
             "delete:boxes get:boxes list:boxes watch:boxes",
-            "a.destroy a.plan a.watch",
+            "a1.destroy a1.plan a1.watch",
         ),
     ],
 )
@@ -137,15 +142,15 @@ def test_a_kind_is_told_what_a_resource_names_and_its_datacenter() -> None:
     box, lid, stray = BoxSpec(), LidSpec(box="a"), LidSpec(box="b")
     resources = {Key("box", "a"): box, Key("lid", "x"): lid, Key("lid", "y"): stray}
     kinds = {"box": kind(), "lid": kind(LidSpec, places=of)}
-    found = places(Site("toys", VC, resources), kinds)
+    found = places(Site("toys", VCenterSettings(datacenter="/X/"), resources), kinds)
     assert found == {
         Key("box", "a"): {},
         Key("lid", "x"): {"room": [ROOM]},
         Key("lid", "y"): {"room": [ROOM]},
     }
     assert asked == [
-        ("x", lid, {"box": (Key("box", "a"), box, None)}, "DC"),
-        ("y", stray, {"box": (Key("box", "b"), None, None)}, "DC"),
+        ("x", lid, {"box": (Key("box", "a"), box, None)}, "X"),
+        ("y", stray, {"box": (Key("box", "b"), None, None)}, "X"),
     ]
 
 
@@ -219,6 +224,11 @@ BOTH = "get:pods list:pods get:secrets list:secrets"
             ["cluster/c a x y", "cluster/c a x z"],
         ),
         ([Api(CLUSTER, "", ("x",)), Api(CLUSTER, "a")], ["cluster/c * x", "cluster/c a"]),
+        ([Api(CLUSTER, "", ("x", "y")), Api(CLUSTER, "a", ("y", "x"))], ["cluster/c * x y"]),
+        (
+            [Api(CLUSTER, "a", ("x", "y")), Api(CLUSTER, "a", ("y", "x"))],
+            ["cluster/c a x y", "cluster/c a y x"],
+        ),
         ([Api(CLUSTER), Api(Key("cluster", "d"), "a")], ["cluster/c *", "cluster/d a"]),
     ],
 )
