@@ -119,9 +119,9 @@ def _sorted_out(
         why = _why_not(key, description, site, models[key.kind])
         if count[key] > 1:
             why = f"{count[key]} objects have this name"
-        spec, wrong = (None, why) if why else _read(models[key.kind], description)
-        if spec is None:
-            left_out.append((key, wrong))
+        spec = why or _read(models[key.kind], description)
+        if isinstance(spec, str):
+            left_out.append((key, spec))
         else:
             written[key] = Written(spec, description)
     return written, left_out
@@ -143,15 +143,15 @@ def _why_not(key: Key, description: Description, site: str, model: type[Spec]) -
     return description.left_out
 
 
-def _read(model: type[Spec], description: Description) -> tuple[Spec | None, str]:
-    """The spec, or None and why the fields don't make one."""
+def _read(model: type[Spec], description: Description) -> Spec | str:
+    """The spec, or why the fields don't make one."""
     try:
-        return model.model_validate(dict(description.fields)), ""
+        return model.model_validate(dict(description.fields))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        message = first["msg"].removeprefix("Value error, ").replace("Input should be", "expected to be", 1)
-        return None, f"{where}: {message}" if where else message
+        message = first["msg"].removeprefix("Value error, ").replace("Input should be", "expected to be")
+        return f"{where}: {message}" if where else message
 
 
 def _dangling(resources: Mapping[Key, Written], there: frozenset[Key]) -> dict[Key, str]:

@@ -110,6 +110,7 @@ def test_an_unreported_change_stays_to_be_reported_and_its_end_is_not_reported_i
         # a killed run deleted it, and it could not be made again
         ([("Started", "delete", None), ("Started", "create", None), ("Ended", "create", "failed")], False),
         ([("Started", "delete", None), ("Forgotten", None, None), ("Ended", "create", "failed")], False),
+        ([("Started", "delete", None), ("Forgotten", None, None), ("Ended", "update", "failed")], False),
         ([("Started", "delete", None), ("Ended", "create", "blocked")], False),  # it could not even begin
         ([("Started", "delete", None), ("Ended", "delete", "done"), ("Ended", "update", "blocked")], False),
         (

@@ -25,6 +25,7 @@ class HookSpec(resource.Spec):
     lid: Annotated[str, Ref("lid")]
     wall: Annotated[str | None, Ref("box", optional=True)] = None
     length: int = 1
+    screws: tuple[int, ...] = ()
 
     @field_validator("length")
     @classmethod
@@ -162,6 +163,7 @@ def test_what_is_this_sites_own_or_nobodys_is_described(mark: Mark | None) -> No
         ({"lid": "red", "length": 2}, "length: even lengths break"),
         ({"lid": "red", "wall": "red"}, "a lid is no wall"),
         ({"lid": {"a": 1}}, "lid: expected to be a valid string"),
+        ({"lid": "red", "screws": [3, None]}, "screws.1: expected to be a valid integer"),
     ],
 )
 def test_fields_that_make_no_resource_are_told_as_an_editor_of_the_file_would_see_them(
@@ -172,10 +174,11 @@ def test_fields_that_make_no_resource_are_told_as_an_editor_of_the_file_would_se
 
 
 def test_objects_of_one_name_are_left_out_together_and_counted_whatever_else_is_wrong() -> None:
-    twins = (one("a"), Description("a", {}, left_out="it is locked"), one("a"), one("b"))
+    twins = (one("a"), Description("a", {}, left_out="it is locked"), one("b"), one("b"), one("a"), one("c"))
     described = found(twins)
-    assert described.left_out == ((Key("box", "a"), "3 objects have this name"),)
-    assert written(described) == ["box/b"]
+    assert left(described) == {"box/a": "3 objects have this name", "box/b": "2 objects have this name"}
+    assert len(described.left_out) == 2
+    assert written(described) == ["box/c"]
 
 
 def test_what_requires_something_that_is_not_described_is_left_out_and_so_is_what_requires_that() -> None:
@@ -265,7 +268,9 @@ def test_without_the_vcenter_nothing_is_described_and_without_another_server_the
         with pytest.raises(error):
             found(boxes, hooks=hooks, there=there)
     else:
-        assert found(boxes, (lid("red", "a"),), hooks, there=there).unreadable == {"box": raised}
+        described = found(boxes, (lid("red", "a"),), hooks, there=there)
+        assert described.unreadable == {"box": raised}
+        assert [*left(described)] == ["hook/h", "lid/red"]
 
 
 def test_what_the_vcenter_refuses_of_one_kind_leaves_the_others() -> None:

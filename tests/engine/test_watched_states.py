@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import replace
 from ipaddress import IPv4Address
 
@@ -22,6 +23,7 @@ WANTED = site(box__a=BoxSpec(), box__b=BoxSpec(material="oak"), lid__top=LidSpec
 
 class Addressed(BoxSpec):
     at: IPv4Address
+    until: dt.date
 
 
 @pytest.fixture
@@ -73,9 +75,9 @@ def test_the_words_of_a_site_are_its_names_and_texts(world):
     assert {"a", "b", "top", "oak", "red", "material"} <= watched(world).words()
 
 
-def test_an_address_in_a_site_is_one_of_its_words(world):
-    wanted = site(box__a=Addressed(at="192.0.2.7"))
-    assert "192.0.2.7" in watched(world, wanted).words()
+def test_an_address_and_a_date_in_a_site_are_words_of_it(world):
+    wanted = site(box__a=Addressed(at="192.0.2.7", until="2027-01-31"))
+    assert {"192.0.2.7", "2027-01-31"} <= watched(world, wanted).words()
 
 
 def test_a_change_of_one_kind_concerns_those_that_refer_to_it_and_what_looks_there_alone_does_not(
