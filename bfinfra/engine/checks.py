@@ -64,7 +64,6 @@ def existed(scope: str, memory: Memory) -> frozenset[str]:
             going.discard(key)
         elif event == "Ended" and key in going:
             found.add(key)
-            going.discard(key)
         elif event == "Forgotten":
             found.discard(key)
     return frozenset(found)
