@@ -171,7 +171,7 @@ def agrees(announced: object, fresh: object) -> bool:
     anything.
     """
     if isinstance(announced, Mapping):
-        if set(announced) == {"later"}:
+        if set(announced) == {"later"} and isinstance(announced["later"], list):
             return True
         return (
             isinstance(fresh, Mapping)

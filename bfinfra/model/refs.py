@@ -142,7 +142,7 @@ def _kinds_in(hint: object) -> Iterator[str]:
 
 def _of_object(value: object, path: str) -> Iterator[Edge]:
     for name, shape in _referring(type(value)).items():  # type: ignore[arg-type]  # typeshed has no hashable type[Any]
-        yield from _of_value(getattr(value, name, None), shape, f"{path}.{name}" if path else name)
+        yield from _of_value(getattr(value, name), shape, f"{path}.{name}" if path else name)
 
 
 def _of_value(value: object, shape: _Shape, path: str) -> Iterator[Edge]:

@@ -60,7 +60,7 @@ def quantity(units: dict[str, int], example: str, least: int = 0, usual: tuple[s
     return BeforeValidator(read)
 
 
-def _schema(example: str, units: dict[str, int], least: int = 0) -> WithJsonSchema:
+def _schema(example: str, units: dict[str, int], least: int) -> WithJsonSchema:
     pattern = rf"^\d+(\.\d+)?\s*({'|'.join(u for u in units if u)})?$"
     bare: list[dict[str, Any]] = [
         {"type": "integer", "minimum": least},
@@ -70,7 +70,7 @@ def _schema(example: str, units: dict[str, int], least: int = 0) -> WithJsonSche
 
 
 def _written(text: Callable[[int], str]) -> PlainSerializer:
-    return PlainSerializer(text, return_type=str, when_used="json")
+    return PlainSerializer(text, when_used="json")
 
 
 def bytes_text(number: int) -> str:
@@ -138,7 +138,7 @@ Megahertz = Annotated[
     _schema("48GHz", HERTZ, GIGAHERTZ),
 ]
 MegahertzLimit = Annotated[Megahertz, AfterValidator(_granted_share)]
-Seconds = Annotated[int, quantity(TIME, "10m"), Field(ge=0), _written(seconds_text), _schema("10m", TIME)]
+Seconds = Annotated[int, quantity(TIME, "10m"), Field(ge=0), _written(seconds_text), _schema("10m", TIME, 0)]
 
 
 def bytes_short(number: float) -> str:

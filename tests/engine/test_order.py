@@ -63,6 +63,27 @@ def test_everybody_who_provides_it_comes_first_but_nobody_waits_for_himself():
     }
 
 
+def test_several_that_it_requires_of_another_are_counted_each_once():
+    glue, tape = Tool(offers=("glue", "tape")), Tool(wants=("glue", "tape", "tape"))
+    assert waits({A: tape, B: glue}, {})[A] == {B: "glue on here and 1 more"}
+    assert waits({A: Tool(wants=("tape", "tape")), B: glue}, {})[A] == {B: "tape on here"}
+
+
+def test_what_is_required_and_provided_may_depend_on_the_name_and_on_the_whole_site():
+    class Numbered(BoxSpec):
+        def provides(self, name, site):
+            yield Capability(f"box {name}", f"a shelf of {len(site)}")
+
+        def requires(self, name, site):
+            yield Capability({"a": "box b"}.get(name, "nothing"), f"a shelf of {len(site)}")
+
+    assert waits({A: Numbered(), B: Numbered()}, {}) == {A: {B: "box b on a shelf of 2"}, B: {}}
+
+
+def test_what_there_is_in_one_place_only_is_named_without_it():
+    assert str(Capability("glue")) == "glue"
+
+
 def test_a_reference_stays_one_where_the_same_is_required_too():
     class Held(LidSpec):
         def requires(self, name, site):

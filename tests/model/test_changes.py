@@ -46,6 +46,14 @@ def test_what_has_no_default_is_none():
     assert changes_of({"note": "a", "disk": {"note": "b"}}) == {("note", "a", None), ("disk.note", "b", None)}
 
 
+def test_what_a_file_says_anew_is_what_it_says():
+    assert changes_of({"power": "off"}, power="paused") == {("power", "off", "paused")}
+
+
+def test_work_that_was_not_finished_is_a_change_that_names_whose_it_is():
+    assert changes(Machine(cpus=4), Mark("s", "machine/m")) == (Change("mark", None, "machine/m of s"),)
+
+
 def test_of_what_was_never_applied_nothing_is_known_of_before():
     assert Change("power", None, "off") in changes(Machine(cpus=4, power="off"), None)
 
@@ -74,6 +82,7 @@ DEFAULTS = {"limits": {"cpu": None, "memory": None}, "access": [], "description"
         ({"limits": {"memory": None}}, {}, {"limits.memory"}),
         ({"access": []}, {}, {"access"}),
         ({}, {"access": ["a"], "limits": {"memory": 2}}, {"access", "limits.memory"}),
+        ({}, {"access": ["a"], "field of an earlier release": 1}, {"access"}),
         ({"limits": {"cpu": 4}}, {"limits": {"cpu": 1, "memory": 2}}, {"limits.cpu", "limits.memory"}),
     ],
 )
@@ -83,6 +92,7 @@ def test_only_what_the_file_says_or_said_is_compared(said, applied, found):
     changes = compare.drift(spec, mark, NOW, wanted)
     assert {each.field for each in changes} == found
     assert all(compare.touches(changes, field) for field in found)
+    assert all(compare.touches(changes, field.partition(".")[0]) for field in found)
     assert not compare.touches(changes, "description")
 
 
@@ -96,3 +106,22 @@ def test_a_description_that_the_file_leaves_out_stays_above_the_mark():
         compare.description(Space(), "ours", mark, mark.committed({"description": "ours"})) == mark.encode()
     )
     assert compare.description(spec, None, mark, None).startswith("ours\n")
+
+
+def test_an_object_that_is_adopted_gets_its_mark_and_keeps_the_rest():
+    spec = Space(access=("c",))
+    for adopting, found in ((True, []), (False, ["access"])):
+        drift = compare.drift(
+            spec, Mark("example", "space/a", adopting=adopting), NOW, spec.model_dump(mode="json")
+        )
+        assert [each.field for each in drift] == found
+
+
+def test_a_change_of_a_whole_touches_each_part_of_it():
+    assert compare.touches([Change("limits", None, {"cpu": 1})], "limits.cpu")
+    assert not compare.touches([Change("limits", None, {"cpu": 1})], "limitless")
+
+
+def test_what_has_no_description_in_the_file_gets_the_mark_alone():
+    mark = Mark("s", "machine/m")
+    assert compare.description(Machine(cpus=4), None, mark, None) == mark.encode()

@@ -172,3 +172,9 @@ def test_whoever_may_read_a_file_of_state_may_no_longer_once_it_is_used(wide: in
     file.chmod(wide)
     os.close(private.opened(file, os.O_RDWR))
     assert mode(file) == 0o600
+
+
+def test_a_pipe_is_refused_at_once_though_nobody_writes_to_it(state: Path) -> None:
+    os.mkfifo(pipe := private.folder(state) / "f")
+    with pytest.raises(BfinfraError, match="it is not a regular file of yours"):
+        private.opened(pipe, os.O_RDONLY)

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from typing import Annotated
+
+import jsonschema
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from bfinfra.model.units import (
     MIB,
+    TIME,
     Bytes,
     Limit,
     MachineMemory,
@@ -12,9 +16,12 @@ from bfinfra.model.units import (
     MegahertzLimit,
     PciId,
     Seconds,
+    _schema,
+    _written,
     bytes_short,
     bytes_text,
     megahertz_text,
+    quantity,
     seconds_text,
 )
 
@@ -91,6 +98,9 @@ def test_other_units():
         ("48GHz", Megahertz, megahertz_text),
         ("2h", Seconds, seconds_text),
         ("1500MHz", Megahertz, megahertz_text),
+        ("10m", Seconds, seconds_text),
+        ("90s", Seconds, seconds_text),
+        ("0s", Seconds, seconds_text),
     ],
 )
 def test_what_was_read_is_written_the_same(text, kind, write):
@@ -103,10 +113,75 @@ def test_what_was_read_is_written_the_same(text, kind, write):
 
 
 def test_for_people():
-    assert [bytes_short(n) for n in (0, 1023, 1536, 3 << 40)] == ["0 B", "1023 B", "1.5 KiB", "3.0 TiB"]
+    assert [bytes_short(n) for n in (0, 1023, 1024, 1536)] == ["0 B", "1023 B", "1.0 KiB", "1.5 KiB"]
+    assert [bytes_short(n) for n in (5 << 30, 3 << 40)] == ["5.0 GiB", "3.0 TiB"]
 
 
 def test_a_limit_is_what_vcenter_keeps_of_it():
     assert TypeAdapter(Limit).validate_python("100GB") == 95367 * MIB
     assert TypeAdapter(Limit).dump_python(95367 * MIB, mode="json") == "95367MiB"
+    assert TypeAdapter(Limit).validate_python("1MiB") == MIB
     assert TypeAdapter(MegahertzLimit).validate_python("10MHz") == 10
+
+
+def test_what_is_no_pci_id_is_refused_with_one_that_is():
+    with pytest.raises(ValidationError, match="expected a PCI id in hexadecimal, such as 0x10de"):
+        TypeAdapter(PciId).validate_python("tesla")
+
+
+LENGTH = {"mm": 1, "m": 1000, "": 1}
+
+
+@pytest.fixture
+def length() -> TypeAdapter[int]:
+    """A quantity in mm, without a unit from 10 on."""
+    return TypeAdapter(
+        Annotated[
+            int,
+            quantity(LENGTH, "3m", 10, ("mm", "m")),
+            _written(lambda number: f"{number}mm"),
+            _schema("3m", LENGTH, 10),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("1.25m", 1250), ("0.5 m", 500), ("3m", 3000), ("3mm", 3), ("10", 10), ("0", 0), (7, 7)],
+)
+def test_a_quantity_is_a_whole_number_of_its_smallest_unit(length, text, number):
+    assert length.validate_python(text) == number == length.dump_python(number)
+    assert length.dump_python(number, mode="json") == f"{number}mm"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("3km", r"expected a quantity such as 3m \(units: mm, m\)"),
+        (1.5, "expected a quantity such as 3m"),
+        (True, "expected a quantity such as 3m"),
+        ("1", "1 has no unit: write 1mm or 1m"),
+        ("1.0005m", "1.0005m is not a whole number of the smallest unit"),
+    ],
+)
+def test_what_is_no_quantity_is_refused_with_what_is_wrong(length, text, message):
+    with pytest.raises(ValidationError, match=message):
+        length.validate_python(text)
+
+
+def test_where_any_number_has_a_meaning_none_lacks_a_unit():
+    with pytest.raises(ValidationError, match=r"0\.5 is not a whole number of the smallest unit"):
+        TypeAdapter(Annotated[int, quantity(TIME, "10m")]).validate_python("0.5")
+
+
+def test_an_editor_underlines_what_is_no_quantity(length):
+    schema = length.json_schema()
+    fits = jsonschema.Draft202012Validator(schema).is_valid
+    assert schema["examples"] == ["3m"]
+    assert [each for each in ("1.25m", "3 mm", "12", 10, 0, "3km", "m", 9, 1, -1, 1.5) if fits(each)] == [
+        "1.25m",
+        "3 mm",
+        "12",
+        10,
+        0,
+    ]
