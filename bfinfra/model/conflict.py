@@ -217,7 +217,7 @@ def _number(text: str) -> tuple[str, int] | None:
 def _span(cidr: str) -> tuple[str, int, int] | None:
     text, _, prefix = cidr.partition("/")
     found = _number(text) if prefix.isdecimal() else None
-    if found is None:
+    if found is None or int(prefix) > BITS[found[0]]:
         return None
     hosts = (1 << (BITS[found[0]] - int(prefix))) - 1
     return found[0], found[1] & ~hosts, found[1] | hosts
