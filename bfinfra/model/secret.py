@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import errno
 import functools
 import hashlib
 import hmac
@@ -247,7 +246,7 @@ def _program(name: str, folder: str) -> str:
         return str(Path(folder, name).absolute())
     if found := subprocesses.find(name):
         return found
-    raise FileNotFoundError(errno.ENOENT, "there is no such program")
+    raise FileNotFoundError
 
 
 def environment() -> dict[str, str]:
@@ -274,10 +273,10 @@ def matches(value: str, stored: str, pepper: str = "") -> bool:
     """Return whether `stored` is a digest of `value`."""
     try:
         scheme, salt, _ = stored.split("$")
-        again = digest(value, base64.b64decode(salt, validate=True), pepper)
+        again = digest(value, base64.b64decode(salt), pepper)
+        return scheme == "scrypt" and hmac.compare_digest(again.encode(), stored.encode())
     except ValueError:
         return False
-    return scheme == "scrypt" and hmac.compare_digest(again, stored)
 
 
 @functools.lru_cache(maxsize=1024)
