@@ -25,6 +25,7 @@ NEXT = {
     **dict.fromkeys(FULL, "free space there, then run again"),
     errno.EBUSY: "it is mounted by itself: mount its folder instead",
     errno.ENOTDIR: "name another folder",
+    errno.ELOOP: "remove one of the links, or name a file elsewhere",
     errno.ENAMETOOLONG: "give it a shorter name",
     errno.ENXIO: "start what reads it first",
     **dict.fromkeys((errno.EBADF, errno.EPIPE), "name a file"),
@@ -62,7 +63,7 @@ def create(path: Path, content: Content, mode: int = READABLE) -> None:
             except FileExistsError:
                 raise _refused(path, "it exists already", "remove it, or name another one") from None
             except OSError:  # a file system without a second name
-                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, PRIVATE))
+                path.touch(exist_ok=False)
                 fresh.replace(path)
 
 
@@ -99,7 +100,7 @@ def overwrite(path: Path, content: Content) -> None:
     be replaced. Raises BfinfraError, also for a link.
     """
     with reported(path):
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK
         with os.fdopen(os.open(path, flags, READABLE), "wb") as out:
             out.writelines(_parts(content))
 
@@ -175,7 +176,7 @@ def _check_way(path: Path, hops: int = HOPS) -> None:
         if not each.is_symlink():
             continue
         if not hops:
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         owner = each.lstat().st_uid
         if owner not in (os.geteuid(), each.parent.stat().st_uid) and _is_public(each.parent):
             raise _refused(
@@ -199,7 +200,7 @@ def _fresh(path: Path, content: Content, mode: int, old: os.stat_result | None =
     disk first, so that a power cut loses neither.
     """
     fresh = path.with_name(f"{FRESH}{secrets.token_hex(8)}")
-    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         with os.fdopen(handle, "wb") as out:
             _set_owner_and_mode(handle, mode, old)
@@ -258,7 +259,7 @@ def _stream(name: str) -> int | None:
         return None
     if not (stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)):
         return None
-    flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    flags = os.O_NOCTTY | os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK
     stream = os.open(name, flags)  # fails where nobody reads a pipe
     os.set_blocking(stream, True)
     return stream

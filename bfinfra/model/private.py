@@ -52,7 +52,7 @@ def opened(path: Path, flags: int) -> int:
     """A descriptor of a regular file, whose mode becomes 0600. Raises BfinfraError, OSError."""
     if path.is_symlink():
         raise _refused(path, "it is a link", "remove it")
-    handle = os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    handle = os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     found = os.fstat(handle)
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink > 1:
         os.close(handle)

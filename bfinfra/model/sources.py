@@ -34,7 +34,7 @@ def plain_file(path: Path) -> Iterator[BinaryIO]:
     """A regular file, open for reading. Raises OSError, also for a pipe or device, which may never end or
     never start.
     """
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         yield stream

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import resource
 import shutil
@@ -11,6 +12,8 @@ import stat
 import subprocess
 import sys
 import tempfile
+import termios
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -104,6 +107,7 @@ def test_a_new_file_is_never_wider_than_its_mode_whatever_the_umask(bits, file):
         (0o600, 0o600, 0o600, 0o600, 0o700),
         (0o400, 0o400, 0o400, 0o400, 0o500),
         (0o755, 0o644, 0o600, 0o755, 0o755),
+        (0o751, 0o640, 0o600, 0o751, 0o750),
     ],
 )
 def test_a_narrower_mode_of_the_old_file_stays(old, report, private, site, program, file):
@@ -259,8 +263,21 @@ def test_a_refusal_says_what_to_do_next_and_never_names_the_temporary_file(numbe
 def test_links_in_a_circle_are_an_error(write, tmp_path):
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
-    with pytest.raises(BfinfraError, match="Too many levels of symbolic links"):
+    with pytest.raises(BfinfraError) as refused:
         write(tmp_path / "a" / "f", "after")
+    assert str(refused.value) == (
+        f"{tmp_path}/a/f: the file can't be written; Too many levels of symbolic links; remove one of the "
+        "links, or name a file elsewhere"
+    )
+
+
+def test_as_many_links_are_followed_as_linux_follows(write, file, tmp_path):
+    way = file.parent
+    for number in range(files.HOPS):
+        (link := tmp_path / f"link{number}").symlink_to(way)
+        way = link
+    write(way / "f", "after")
+    assert file.read_text() == "after"
 
 
 def test_a_missing_folder_is_named_with_how_to_make_it(tmp_path):
@@ -348,6 +365,43 @@ def test_a_pipe_that_nobody_reads_is_said_at_once_instead_of_waiting_for_ever(tm
     os.close(reader)
 
 
+def test_who_reads_a_pipe_slowly_gets_all_of_it(tmp_path):
+    os.mkfifo(pipe := tmp_path / "pipe")
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    os.set_blocking(reader, True)
+    waiting = lambda: int.from_bytes(fcntl.ioctl(reader, termios.FIONREAD, bytes(4)), sys.byteorder)  # noqa: E731 - asked often
+
+    def read() -> int:
+        while waiting() < 1 << 16:  # nothing is read before the pipe is full
+            pass
+        with os.fdopen(reader, "rb") as stream:
+            return len(stream.read())
+
+    with ThreadPoolExecutor(1) as pool:
+        size = pool.submit(read)
+        files.write_named(str(pipe), bytes(1 << 20))
+        assert size.result() == 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("name", "out", "err"),
+    [
+        *[(name, "firstthen", "") for name in ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")],
+        *[(name, "first", "then") for name in ("/dev/stderr", "/dev/fd/2", "/proc/self/fd/2")],
+    ],
+)
+def test_a_standard_stream_of_this_process_gets_it_behind_what_was_printed(
+    name, out, err, capfd, monkeypatch
+):
+    with os.fdopen(os.dup(1), "w") as held:
+        monkeypatch.setattr(sys, "stdout", held)
+        held.write("first")
+        files.write_named(name, "then")
+        held.flush()
+        monkeypatch.undo()
+    assert capfd.readouterr() == (out, err)
+
+
 def test_a_file_that_is_mounted_by_itself_is_written_as_it_is_and_never_through_a_link(file):
     number = file.stat().st_ino
     files.overwrite(file, "after")
@@ -356,6 +410,12 @@ def test_a_file_that_is_mounted_by_itself_is_written_as_it_is_and_never_through_
     with pytest.raises(BfinfraError):
         files.overwrite(file.with_name("link"), "more")
     assert file.read_text() == "after"
+    with umask(0):
+        files.overwrite(new := file.with_name("new"), "new")
+    assert (new.read_text(), mode(new)) == ("new", 0o644)
+    os.mkfifo(file.with_name("pipe"))
+    with pytest.raises(BfinfraError, match="start what reads it first"):
+        files.overwrite(file.with_name("pipe"), "more")
 
 
 def test_the_check_before_a_run_leaves_nothing_and_finds_what_the_writing_would(file):
@@ -448,6 +508,34 @@ def test_who_cant_leave_a_file_to_its_group_gives_that_groups_rights_to_nobody(p
         files.edit(file, "after")
     found = file.stat()
     assert (file.read_text(), found.st_uid, found.st_gid, mode(file)) == ("after", NOBODY, NOBODY, 0o644)
+
+
+def test_what_cant_be_left_to_its_owner_is_left_to_its_group(public, monkeypatch):
+    given = []
+
+    def fchown(_, user, group):
+        if user != -1:
+            raise PermissionError
+        given.append(group)
+
+    monkeypatch.setattr(os, "fchown", fchown)
+    file = public / "f"
+    public.chmod(0o755)
+    file.write_text("before")
+    file.chmod(0o664)
+    os.chown(file, NOBODY, NOBODY)
+    files.edit(file, "after")
+    assert (given, mode(file)) == ([NOBODY], 0o664)
+
+
+def test_where_files_have_no_modes_only_what_is_private_is_refused(file, monkeypatch):
+    monkeypatch.setattr(os, "fchmod", refusing(errno.EPERM))
+    with umask(0o277):
+        files.write_whole(file, "after")
+        with pytest.raises(BfinfraError, match="Operation not permitted"):
+            files.write_whole(file.with_name("new"), "secret", files.PRIVATE)
+    assert file.read_text() == "after"
+    assert alone(file)
 
 
 def test_the_access_list_of_a_site_stays_and_none_comes_to_a_private_file(public):
