@@ -23,8 +23,8 @@ STALE = 3600.0  # seconds without use after which a session or a token counts as
 BATCH = 64  # such values that are forgotten at once
 
 _heads: dict[str, tuple[str, ...]] = {}
-"""The forms of all hidden values by their first letters, the longest first, so that none is cut by a shorter
-one.
+"""The forms of all hidden values by their first letters. Of two that match at one place, one begins with the
+other, and the longer one comes first.
 """
 _lasting: set[str] = set()
 _passing: dict[str, float] = {}
@@ -54,7 +54,7 @@ def hide(value: str, *, passing: bool = False) -> str:
 def _add(heads: dict[str, tuple[str, ...]], value: str) -> None:
     for form in {form for part in _parts(value) for form in forms(part) if len(form) >= SHORTEST}:
         alike = {form, *heads.get(form[:SHORTEST], ())}
-        heads[form[:SHORTEST]] = tuple(sorted(alike, key=len, reverse=True))
+        heads[form[:SHORTEST]] = tuple(sorted(alike, reverse=True))
 
 
 def _forget() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 import time
 import urllib.parse
 import xml.sax.saxutils as sax
+from collections.abc import Callable
 
 import pytest
 
@@ -20,17 +22,24 @@ from bfinfra.model.secret import Secret
 from bfinfra.model.sources import Sources
 
 VALUE = 'pä55"<&>\\ word/+='
+WRITTEN: dict[str, Callable[[str], str]] = {
+    "plain": str,
+    "json": lambda value: json.dumps({"p": value}),
+    "json, letters kept": lambda value: json.dumps(value, ensure_ascii=False),
+    "python": lambda value: repr([value]),
+    "xml": sax.escape,
+    "xml attribute": lambda value: f'"{sax.escape(value, {chr(34): "&quot;"})}"',
+    "xml attribute, apostrophe too": lambda value: sax.escape(value, {'"': "&quot;", "'": "&apos;"}),
+    "xml attribute by numbers": lambda value: sax.escape(value, {'"': "&#34;", "'": "&#39;"}),
+    "html attribute": html.escape,
+    "url": urllib.parse.quote,
+    "url, all": lambda value: urllib.parse.quote(value, safe=""),
+    "form": lambda value: urllib.parse.urlencode({"p": value}),
+}
 QUOTED = {
-    "plain": VALUE,
-    "json": json.dumps({"p": VALUE}),
-    "json, letters kept": json.dumps(VALUE, ensure_ascii=False),
-    "python": repr([VALUE]),
-    "xml": sax.escape(VALUE),
-    "xml attribute": sax.quoteattr(VALUE),
-    "url": urllib.parse.quote(VALUE),
-    "url, all": urllib.parse.quote(VALUE, safe=""),
-    "form": urllib.parse.urlencode({"p": VALUE}),
+    **{name: write(VALUE) for name, write in WRITTEN.items()},
     "hex": VALUE.encode().hex(),
+    "hex, upper case": VALUE.encode().hex().upper(),
     "utf-16": VALUE.encode("utf-16-le").hex(),
     **{f"base64 after {n}": base64.b64encode(b"u" * n + f":{VALUE}!".encode()).decode() for n in range(3)},
     "base64 of json": base64.b64encode(json.dumps({"p": VALUE}).encode()).decode(),
@@ -45,6 +54,15 @@ def test_a_hidden_value_is_not_shown_in_any_form(quoted: str) -> None:
     shown = redact.redact(f"it answered {quoted}.")
     assert redact.SHOWN in shown
     assert quoted not in shown
+
+
+@pytest.mark.parametrize("write", WRITTEN.values(), ids=WRITTEN)
+@pytest.mark.parametrize("value", [VALUE, "'pä55'\"<&>\\ word/+='", '"pä55\'"\\/"'])
+def test_of_a_value_that_is_escaped_no_letter_is_shown_and_of_the_text_around_it_each(
+    write: Callable[[str], str], value: str
+) -> None:
+    hide(value)
+    assert redact.redact(write(value)) == write("HERE").replace("HERE", redact.SHOWN)
 
 
 def test_each_line_of_a_long_secret_is_hidden_for_servers_fold_lines() -> None:
