@@ -43,7 +43,7 @@ class Overdue(TimeoutError):
 def find(name: str) -> str | None:
     """The path of an installed program. The working folder never counts, even if PATH names it."""
     folders = [folder for folder in os.get_exec_path() if Path(folder).is_absolute()]
-    return shutil.which(name, path=os.pathsep.join(folders)) if folders else None
+    return shutil.which(name, path=os.pathsep.join(folders))
 
 
 def encoded(argv: Sequence[str]) -> list[bytes]:

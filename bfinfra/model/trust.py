@@ -69,6 +69,6 @@ class Server:
 def host_and_port(server: str) -> tuple[str, int]:
     """Host and port of `host`, `host:port` or `[::1]:port`."""
     host, colon, port = server.rpartition(":")
-    if colon and port.isdecimal() and not host.endswith(":") and (":" not in host or host.startswith("[")):
+    if colon and port.isdecimal() and (":" not in host or host.startswith("[")):
         return host.strip("[]"), int(port)
     return server.strip("[]"), 443

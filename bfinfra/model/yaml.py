@@ -166,7 +166,7 @@ def _composed(composer: _Composer) -> _Composer:
 
 def _advice(error: yaml.MarkedYAMLError, began: str) -> str:
     """Advice for the most common errors of this sort."""
-    context, problem = error.context or "", error.problem or ""
+    context, problem = str(error.context), str(error.problem)
     if "block" in context or "mapping values" in problem:
         return "begin the fields of one block in the same column, and those inside of it further to the right"
     if "flow" in context:
@@ -207,7 +207,7 @@ class _Composer:
         started = error.context_mark
         here = started is None or started.index == getattr(error.problem_mark, "index", None)
         began = "" if started is None or here else f" (opened in line {started.line + 1})"
-        why = "" if here else f"{error.context or ''}{began}"
+        why = "" if here else f"{error.context}{began}"
         tab = any(
             "\t" in line[: len(line) - len(line.lstrip())]
             for line in self.source.text.splitlines()[: (error.problem_mark or _START).line + 1]
@@ -230,7 +230,7 @@ class _Composer:
             "delete it",
         )
 
-    def _say(self, what: str, mark: Position, why: str = "", next: str = "") -> None:
+    def _say(self, what: str, mark: Position, why: str, next: str) -> None:
         self.problems.append(Problem(what, self.source.place(mark), why, next))
 
     def _refuse(self, what: str, mark: Position, why: str = "", next: str = "") -> None:
@@ -301,7 +301,8 @@ class _Composer:
                     self._say(
                         "<<: takes a mapping, or a list of mappings",
                         mark,
-                        next="name an anchor of a mapping, such as <<: *defaults",
+                        "",
+                        "name an anchor of a mapping, such as <<: *defaults",
                     )
                     continue
                 for key, entry in source.items():

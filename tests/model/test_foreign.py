@@ -6,6 +6,7 @@ import os
 import time
 
 import pytest
+import yaml
 
 from bfinfra.model import foreign
 from bfinfra.model.sources import small
@@ -81,3 +82,56 @@ def test_the_place_where_a_text_is_no_yaml_is_reported_by_line_and_column_withou
         foreign.documents("a: [\nb: s3cret: d\n")
     assert str(raised.value).startswith("it is not YAML: line 2, column ")
     assert "s3cret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("x" * (foreign.LARGEST + 1), "it is larger than 1 MiB"),
+        ("a: 1\nb: !vault s3cret", "it has a tag that is not allowed, in line 2"),
+        ("a: 1\nb: *c", "an alias is inside of its own anchor, or has no anchor, in line 2"),
+        ("a: 1\nb: &b [*b]", "an alias is inside of its own anchor, or has no anchor, in line 2"),
+        ("a:\n " + "[" * 64 + "]" * 64, "more than 64 nested collections, in line 2"),
+        (
+            f"\n[{'x,' * foreign.MOST}]",
+            "it contains more than 100,000 values, with aliases expanded, in line 2",
+        ),
+        ("a: 's3cret", "it is not YAML: line 1, column 11 (found unexpected end of stream)"),
+        ("%s3cret", "it is not YAML: line 1, column 8 (found unknown directive name)"),
+        ("a: 1\ns3cret\n", "it is not YAML: line 3, column 1 (could not find expected …)"),
+        ("a: \x07", "it contains something that can't be read as YAML (ReaderError)"),
+        ("!!int s3cret", "it contains something that can't be read as YAML (ValueError)"),
+        ("a: {1: s3cret}", "one of its keys is not text"),
+        ("a: [[{b: {~: s3cret}}]]", "one of its keys is not text"),
+    ],
+)
+def test_what_cant_be_read_is_told_with_its_line_and_without_its_words(text, says):
+    with pytest.raises(foreign.Unfit) as raised:
+        foreign.documents(text)
+    assert str(raised.value) == says
+
+
+def test_what_is_just_within_its_bounds_is_read():
+    assert foreign.documents("x" * foreign.LARGEST) == ["x" * foreign.LARGEST]
+    assert foreign.documents("[" * 64 + "]" * 64)
+    assert foreign.documents(f"[{'x,' * (foreign.MOST - 1)}]") == [["x"] * (foreign.MOST - 1)]
+    many = "x," * 999
+    assert foreign.documents(f"a: &a [{many}]\nb: [{'*a,' * 98}]\nc: &c x\nd: *c\n")
+    with pytest.raises(foreign.Unfit, match="more than 100,000 values"):
+        foreign.documents(f"a: &a [{many}]\nb: [{'*a,' * 99}]\nc: &c x\nd: *c\n")
+    assert foreign.documents("") == foreign.documents(b"") == []
+
+
+def test_where_the_parser_itself_gives_up_that_is_for_the_depth_too(monkeypatch):
+    mark = yaml.Mark("", 9, 1, 2, "", 0)
+    depth = "exceeded the maximum nesting depth"
+    for given, says in (
+        ((None, None, depth, mark), "more than 64 nested collections: line 2, column 3"),
+        ((None, None, depth, None), "more than 64 nested collections"),
+        (("while parsing", mark, None, None), "it is not YAML: line 2, column 3"),
+    ):
+        error = yaml.MarkedYAMLError(*given)
+        monkeypatch.setattr(foreign, "_check", lambda _, error=error: (_ for _ in ()).throw(error))
+        with pytest.raises(foreign.Unfit) as raised:
+            foreign.documents("a")
+        assert str(raised.value) == says

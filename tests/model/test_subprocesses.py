@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import time
@@ -38,10 +39,17 @@ def test_each_value_arrives_byte_for_byte_as_a_word_and_nothing_is_run(tmp_path)
     assert len(fit) > 50
 
 
-@pytest.mark.parametrize("name", [*corpus.NUL, "lone surrogate"])
-def test_a_word_that_no_program_takes_is_refused_by_its_reason(name, tmp_path):
-    with pytest.raises(OSError, match="a word of its command"):
+@pytest.mark.parametrize(
+    ("name", "number", "why"),
+    [
+        *[(name, errno.EINVAL, "a word of its command has a NUL byte in it") for name in corpus.NUL],
+        ("lone surrogate", errno.EILSEQ, "a word of its command is no text"),
+    ],
+)
+def test_a_word_that_no_program_takes_is_refused_by_its_reason(name, number, why, tmp_path):
+    with pytest.raises(OSError, match=why) as refused:
         run(*PYTHON, "-c", ECHO, corpus.values(tmp_path)[name])
+    assert (refused.value.errno, refused.value.strerror) == (number, why)
 
 
 def test_a_word_that_is_too_long_is_refused_by_the_system(tmp_path):
@@ -55,8 +63,9 @@ def test_a_line_for_a_shell_is_no_command():
 
 
 def test_a_program_is_named_by_its_path():
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError) as refused:
         run("ls")
+    assert (refused.value.errno, refused.value.strerror) == (errno.ENOENT, "there is no such program")
 
 
 def test_a_program_in_the_working_folder_is_never_found(tmp_path, monkeypatch):
@@ -89,6 +98,7 @@ def test_what_takes_too_long_is_killed_with_all_that_it_started(tmp_path):
     with pytest.raises(subprocesses.Overdue, match="not done within 1 s") as overdue:
         run("/bin/sh", "-c", script, limit=1)
     assert overdue.value.output == b"begun\n"
+    assert (overdue.value.errno, overdue.value.strerror) == (errno.ETIMEDOUT, "it was not done within 1 s")
     pid = int((tmp_path / "pid").read_text())
     while not gone(pid):  # the kernel takes a moment; what was not killed sleeps for a minute
         assert time.monotonic() < began + 30
@@ -97,12 +107,32 @@ def test_what_takes_too_long_is_killed_with_all_that_it_started(tmp_path):
 
 def test_what_prints_without_end_ends_at_its_limit_though_nothing_is_too_much():
     with pytest.raises(subprocesses.Overdue, match="not done within 1 s"):
-        run("/bin/sh", "-c", "while :; do echo x; done", limit=1, tail=True)
+        run("/bin/cat", "/dev/zero", limit=1, tail=True)
 
 
 def test_input_of_any_length_goes_in_while_output_comes_out():
     data = os.urandom(3 << 20)
     assert run("/bin/cat", stdin=data).stdout == data
+
+
+def test_a_program_that_answers_before_it_has_read_all_is_waited_for():
+    script = "head -c 8192 >/dev/null; head -c 1000000 /dev/zero; cat >/dev/null"
+    assert len(run("/bin/sh", "-c", script, stdin=bytes(1 << 20)).stdout) == 1_000_000
+
+
+def test_a_program_runs_where_it_is_told_and_in_a_session_of_its_own(tmp_path):
+    with subprocesses.start(("/bin/cat",), env=ENV, cwd=tmp_path) as process:
+        assert process.stdin is None
+        assert process.communicate() == (b"", b"")
+    assert run("/bin/pwd", cwd=tmp_path).stdout.decode().strip() == str(tmp_path.resolve())
+    for own in (True, False):
+        process = subprocesses.start(("/bin/sleep", "60"), env=ENV, own_session=own)
+        assert (os.getsid(process.pid) == process.pid) is own
+        process.kill()
+        process.communicate()
+    with subprocesses.start(("/bin/sleep", "60"), env=ENV) as process:
+        assert os.getsid(process.pid) == process.pid
+        process.kill()
 
 
 def test_a_program_that_reads_nothing_is_no_error():

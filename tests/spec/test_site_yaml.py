@@ -6,8 +6,9 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
-from bfinfra.model.yaml import MOST, Unreadable, compose
+from bfinfra.model.yaml import DEEPEST, LONGEST_KEY, MOST, Unreadable, _Composer, compose, compose_all
 
 FILE = Path("site.yaml")
 
@@ -194,3 +195,117 @@ def test_a_mark_where_the_parser_failed_is_not_shown_as_where_something_was_open
     with pytest.raises(Unreadable) as caught:
         compose(FILE, text)
     assert "opened in line" not in caught.value.problem.why + caught.value.problem.next
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "a: 1\nb: [1, 2\nc: 3\n",
+            (
+                "3:2: this is not YAML: did not find expected ',' or ']'; while parsing a flow sequence (opened in "
+                "line 2); close the bracket (opened in line 2), or add a comma between two items"
+            ),
+        ),
+        (
+            "a:\t1\n  b: 2\n",
+            (
+                "2:4: this is not YAML: mapping values are not allowed in this context; begin the fields of one "
+                "block in the same column, and those inside of it further to the right"
+            ),
+        ),
+        (
+            "a: [1]\n  b: 2\n\tc: 3\n",
+            (
+                "2:3: this is not YAML: did not find expected key; while parsing a block mapping (opened in line "
+                "1); begin the fields of one block in the same column, and those inside of it further to the right"
+            ),
+        ),
+        (
+            "a: [",
+            (
+                "2:1: this is not YAML: did not find expected node content; close the bracket, or add a comma "
+                "between two items"
+            ),
+        ),
+        ("ä: é\nb:\n  c: \x02\n", "3:6: found a control character; YAML allows none; delete it"),
+        (
+            "a: 1\n---\nb: 2\n",
+            (
+                "2:1: a second document starts here; a site file is one document; delete the line ---, or make it "
+                "a file of its own"
+            ),
+        ),
+        ("a: &a [*a]\n", "1:8: *a is inside of its own anchor"),
+        ("a: *b\n", "1:4: there is no &b before this *b"),
+        ("? [1]\n: 2\n", "1:3: a key must be text; quote it if it begins with { or ["),
+        ("x: &x [1]\n*x : 2\n", "2:1: a key must be text; found an alias"),
+        ("[" * 65, "1:65: more than 64 nested collections"),
+        (
+            f"{'x' * 513}: 1\n",
+            "1:1: a key has 513 characters; allowed are 512 printable characters; write a short name",
+        ),
+    ],
+)
+def test_what_cant_be_read_is_told_with_its_place_and_what_mends_it(text: str, message: str) -> None:
+    assert refused(text) == f"site.yaml:{message}"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('a: "\\0"\n', "1:4: a value has a NUL in it; no program, file or server takes one; delete it"),
+        (
+            "a: !vault x\n",
+            (
+                "1:4: the tag !vault is not allowed; a site contains only plain values; write the value itself, or "
+                "a reference such as {env: NAME}"
+            ),
+        ),
+        (
+            "a: {<<: x}\n",
+            (
+                "1:5: <<: takes a mapping, or a list of mappings; name an anchor of a mapping, such as <<: "
+                "*defaults"
+            ),
+        ),
+    ],
+)
+def test_what_is_wrong_and_can_be_read_past_is_told_with_its_place(text: str, message: str) -> None:
+    _, problems = compose(FILE, f"{text}b: {{c: 1, c: 2}}\n")
+    assert [str(each) for each in problems] == [
+        f"site.yaml:{message}",
+        "site.yaml:2:11: the key c is defined twice; first in line 2; keep one of them",
+    ]
+
+
+def test_what_is_just_within_its_bound_is_read() -> None:
+    assert DEEPEST == 64
+    assert plain("[" * 64 + "]" * 64)
+    assert plain(f"{'x' * LONGEST_KEY}: 1\n")
+    assert plain(f"[{'x,' * (MOST - 1)}]\n")
+    assert refused(f"[{'x,' * MOST}]\n").endswith(
+        "the file contains more than 250,000 values up to here; aliases count as the values that they repeat"
+    )
+
+
+def test_each_document_is_read_with_its_own_anchors() -> None:
+    roots, problems = compose_all(FILE, "a: &a 1\n---\n[x]\n---\na: !t 2\n")
+    assert [root.plain() for root in roots] == [{"a": "1"}, ["x"], {"a": "2"}]
+    assert [each.where.line for each in problems] == [5]
+    assert roots[2].at.file == FILE
+    with pytest.raises(Unreadable, match="there is no &a before"):
+        compose_all(FILE, "a: &a 1\n---\nb: *a\n")
+    assert compose_all(FILE, "") == ([], [])
+
+
+def test_where_the_parser_itself_gives_up_that_is_for_the_depth_too() -> None:
+    mark = yaml.Mark("", 9, 1, 2, "", 0)
+    error = yaml.MarkedYAMLError(None, None, "exceeded the maximum nesting depth", mark)
+    problem = _Composer(FILE, "a:\n  [[[").syntax(error)
+    assert str(problem) == "site.yaml:2:3: more than 64 nested collections"
+    assert problem.where.text == "  [[["
+    nowhere = yaml.MarkedYAMLError("while parsing", mark, "it ended", None)
+    assert str(_Composer(FILE, "a:\n").syntax(nowhere)).startswith(
+        "site.yaml:1:1: this is not YAML: it ended; while parsing (opened in line 2); "
+    )
