@@ -40,3 +40,34 @@ def test_what_divides_neither_an_hour_nor_a_day_is_refused_with_what_does(every)
     with pytest.raises(BfinfraError, match="no such interval") as raised:
         Schedule.every(every, "poc")
     assert "15m" in raised.value.problems[0].next
+
+
+@pytest.mark.parametrize(
+    ("every", "seconds", "cron", "calendar"),
+    [
+        ("15m", 900, "{0}-59/15 * * * *", "*-*-* *:{0:02}/15:00 UTC"),
+        ("1h", 3600, "{0} * * * *", "*-*-* *:{0:02}:00 UTC"),
+        ("2h", 7200, "{0} */2 * * *", "*-*-* 00/2:{0:02}:00 UTC"),
+        ("24h", 86400, "{0} 0 * * *", "*-*-* 00:{0:02}:00 UTC"),
+        ("1d", 86400, "{0} 0 * * *", "*-*-* 00:{0:02}:00 UTC"),
+    ],
+)
+def test_a_timer_and_a_crontab_start_it_at_the_same_times(
+    every: str, seconds: int, cron: str, calendar: str
+) -> None:
+    offsets = set()
+    for number in range(30):
+        found = Schedule.every(every, f"site-{number}")
+        assert found == Schedule.every(every, f"site-{number}"), "each time the same"
+        assert (found.seconds, found.cron, found.calendar) == (
+            seconds,
+            cron.format(found.offset),
+            calendar.format(found.offset),
+        )
+        offsets.add(found.offset)
+    assert max(offsets) < min(seconds // 60, 60)
+    assert len(offsets) > 9
+
+
+def test_a_site_keeps_its_offset_from_release_to_release() -> None:
+    assert [Schedule.every(each, "singapore-poc").offset for each in ("15m", "1h", "1d")] == [4, 19, 19]

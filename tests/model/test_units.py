@@ -114,7 +114,7 @@ def test_what_was_read_is_written_the_same(text, kind, write):
 
 def test_for_people():
     assert [bytes_short(n) for n in (0, 1023, 1024, 1536)] == ["0 B", "1023 B", "1.0 KiB", "1.5 KiB"]
-    assert [bytes_short(n) for n in (5 << 30, 3 << 40)] == ["5.0 GiB", "3.0 TiB"]
+    assert [bytes_short(n) for n in (5 << 20, 1020 << 30, 3 << 40)] == ["5.0 MiB", "1020.0 GiB", "3.0 TiB"]
 
 
 def test_a_limit_is_what_vcenter_keeps_of_it():
