@@ -145,9 +145,8 @@ def escape(value: str, quotes: Mapping[str, str] = MappingProxyType({})) -> str:
 
 def cores(raw: bytes) -> Iterator[str]:
     """The parts of a value's base64 that don't depend on the text around it, at each of the three offsets."""
-    for offset in range(3):
-        first, last = -(-offset * 8 // 6), (offset + len(raw)) * 8 // 6
-        yield base64.b64encode(bytes(offset) + raw).decode()[first:last]
+    for offset, shared in enumerate((0, 2, 3)):  # letters that have bits of the text before it
+        yield base64.b64encode(bytes(offset) + raw).decode()[shared : (offset + len(raw)) * 8 // 6]
 
 
 def _parts(value: str) -> Iterator[str]:

@@ -79,7 +79,7 @@ class Sources:
         return stand_in if stand_in.exists() else here
 
     def _beside(self, text: str) -> Path:
-        found = (self.base / (expanded(text) if text.startswith("~") else text)).absolute()
+        found = (self.base / expanded(text)).absolute()
         if ".." in found.parts and not self.base.exists():  # of a site that is still to be written
             return Path(os.path.normpath(found))
         return found

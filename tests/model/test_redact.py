@@ -65,6 +65,21 @@ def test_of_a_value_that_is_escaped_no_letter_is_shown_and_of_the_text_around_it
     assert redact.redact(write(value)) == write("HERE").replace("HERE", redact.SHOWN)
 
 
+@pytest.mark.parametrize("before", range(4))
+@pytest.mark.parametrize("after", range(1, 4))
+@pytest.mark.parametrize("value", ["pässword", "???>>>??>>?>"])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_each_letter_of_base64_that_is_of_the_secret_alone_is_hidden(
+    encode: Callable[[bytes], bytes], value: str, before: int, after: int
+) -> None:
+    zeros, ones, text = (
+        encode(each * before + value.encode() + each * after).decode() for each in (b"\0", b"\xff", b"u")
+    )
+    own = [at for at, (one, other) in enumerate(zip(zeros, ones, strict=True)) if one == other != "="]
+    hide(value)
+    assert redact.redact(text) == text[: own[0]] + redact.SHOWN + text[own[-1] + 1 :]
+
+
 def test_each_line_of_a_long_secret_is_hidden_for_servers_fold_lines() -> None:
     key = (
         "-----BEGIN PRIVATE KEY-----\n"
@@ -83,7 +98,7 @@ def test_of_two_secrets_the_longer_one_is_hidden_whole() -> None:
 
 def test_a_value_too_short_to_distinguish_from_other_text_stays() -> None:
     hide("abc")
-    assert redact.redact("abc") == "abc"
+    assert redact.redact("abc 616263") == "abc 616263", "nor is it hidden in another form"
 
 
 def test_tokens_that_nobody_used_for_an_hour_are_forgotten_and_nothing_else(
@@ -155,6 +170,7 @@ def test_a_value_counts_as_hidden_only_once_it_is(monkeypatch: pytest.MonkeyPatc
 def test_a_secret_of_six_characters_or_more_is_hidden(value: str, hidden: bool) -> None:
     assert hide(value) == value
     assert (redact.SHOWN in redact.redact(f"it was {value}.")) is hidden
+    assert (redact.redact(value) == redact.SHOWN) is hidden
 
 
 @pytest.mark.parametrize(
@@ -183,7 +199,7 @@ def test_where_nothing_is_hidden_all_is_shown() -> None:
     assert redact.redact("anything at all") == "anything at all"
 
 
-@pytest.mark.parametrize(("seconds", "hidden"), [(3599, True), (3601, False)])
+@pytest.mark.parametrize(("seconds", "hidden"), [(3600, True), (3601, False)])
 def test_a_token_counts_as_in_use_for_an_hour(
     monkeypatch: pytest.MonkeyPatch, seconds: float, hidden: bool
 ) -> None:

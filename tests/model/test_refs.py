@@ -28,7 +28,8 @@ def classes() -> Classes:
         cluster: cluster_name
         maybe: cluster_name | None = None
         short: Annotated[cluster_name | None, Field(max_length=9)] = None
-        many: tuple[cluster_name, ...] = ()
+        many: Annotated[tuple[cluster_name, ...], Field(max_length=9)] = ()
+        few: tuple[cluster_name, ...] | None = None
         named: Annotated[dict[str, Inner], Field(max_length=9)] = {}  # noqa: RUF012 - pydantic copies it
         inner: Inner | None = None
         limits: dict[Annotated[str, Ref("storage_policy")], int] = {}  # noqa: RUF012 - the same
@@ -51,12 +52,13 @@ def classes() -> Classes:
 def test_an_annotated_name_is_an_edge_wherever_it_is_nested(classes: Classes) -> None:
     token = classes.part(token="t")
     spec = classes.spec(
-        cluster="a", short="s", many=("b",), named={"one": token}, inner=token, limits={"gold": 1}
+        cluster="a", short="s", many=("b",), few=("c",), named={"one": token}, inner=token, limits={"gold": 1}
     )
     assert edges(spec) == (
         Edge("cluster", (Key("tanzu_cluster", "a"), Key("kubernetes_cluster", "a"))),
         Edge("short", (Key("tanzu_cluster", "s"), Key("kubernetes_cluster", "s"))),
         Edge("many.0", (Key("tanzu_cluster", "b"), Key("kubernetes_cluster", "b"))),
+        Edge("few.0", (Key("tanzu_cluster", "c"), Key("kubernetes_cluster", "c"))),
         Edge("named.one.token", (Key("bitfusion_token", "t"),)),
         Edge("inner.token", (Key("bitfusion_token", "t"),)),
         Edge("limits.gold", (Key("storage_policy", "gold"),)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -15,8 +16,9 @@ def test_the_text_of_a_file_is_read_up_to_a_bound(tmp_path: Path) -> None:
     assert LARGEST == 1 << 20
     (file := tmp_path / "f").write_text("é" * 5)
     assert small(file) == small(file, 10) == "é" * 5
-    with pytest.raises(OSError, match=f"it is larger than 9 bytes: '{file}'"):
+    with pytest.raises(OSError, match=f"it is larger than 9 bytes: '{file}'") as refused:
         small(file, 9)
+    assert refused.value.errno == errno.EFBIG
 
 
 def test_what_is_no_text_or_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
@@ -78,8 +80,10 @@ def test_the_sandbox_has_replacements_for_files_and_makes_none_outside_of_itself
     (stand_ins := base.parent / "sandbox").mkdir()
     (stand_ins / "etc").mkdir()
     (stand_ins / "etc/ca.pem").touch()
+    (stand_ins / "X").touch()
     sources = Sources(base, stand_ins=stand_ins)
     assert sources.path("/etc/ca.pem") == stand_ins / "etc/ca.pem"
+    assert sources.path("//X") == sources.path("X") == stand_ins / "X"
     assert sources.path("/etc/other.pem") == Path("/etc/other.pem")
     for text in ("out/image.tar", "/out/image.tar", "../../out/image.tar", "~/out/image.tar"):
         assert sources.made(text) == stand_ins / "out/image.tar"
