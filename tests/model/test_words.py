@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bfinfra.model import image_notes
+from bfinfra.model import device_plugin, image_notes
 from bfinfra.model.choice import each_once, one_of
 from bfinfra.model.description import free_name, variable
 from bfinfra.model.document import Document
@@ -210,3 +210,14 @@ def test_where_a_sites_images_are_noted(tmp_path: Path, monkeypatch: pytest.Monk
         (home / "images").rmdir()
         (home / "client_images.json").touch()
         assert image_notes.exist(site)
+
+
+def test_a_client_package_is_named_by_its_release_its_build_and_its_system() -> None:
+    clients = device_plugin._debs_and_rpms("450", "4.5.0-4")
+    assert clients == device_plugin.RELEASES["0.4"].clients[:4]
+    assert [(each.version, each.os, each.folder) for each in clients] == [
+        ("450", "ubuntu18", "bitfusion-client-ubuntu1804_4.5.0-4_amd64.deb"),
+        ("450", "ubuntu20", "bitfusion-client-ubuntu2004_4.5.0-4_amd64.deb"),
+        ("450", "centos7", "bitfusion-client-centos7-4.5.0-4.x86_64.rpm"),
+        ("450", "centos8", "bitfusion-client-centos8-4.5.0-4.x86_64.rpm"),
+    ]
