@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import socket
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from bfinfra.model.errors import Place, Problem
@@ -109,11 +109,10 @@ def network(field: str, cidr: str) -> Iterator[Taken]:
 
 def unfit(interface: str) -> str:
     """Return why an address with its prefix can't be a machine's, or ""."""
-    version, first, last = _span(interface) or ("", 0, 0)
-    own = _number(interface.partition("/")[0])
-    if version != "IPv4" or own is None or last - first < ROOM:
+    span, own = _span(interface), _number(interface.partition("/")[0])
+    if span is None or own is None or span[0] != "IPv4" or span[2] - span[1] < ROOM:
         return ""
-    meaning = {first: "the network itself", last: "all machines in the network"}.get(own[1], "")
+    meaning = {span[1]: "the network itself", span[2]: "all machines in the network"}.get(own[1])
     return f"{interface} is no machine's address: it means {meaning}" if meaning else ""
 
 
@@ -137,17 +136,16 @@ def twice(taken: Iterable[tuple[Key, Taken]]) -> Iterator[Conflict]:
     for order, (key, each) in enumerate(taken):
         scopes.setdefault(each.scope, []).append((each.first, order, key, each))
     for found in scopes.values():
-        if len(found) > 1:
-            yield from _overlaps(sorted(found, key=lambda entry: entry[:2]))
+        yield from _overlaps(sorted(found))  # no two have the same place in the site
 
 
-def covered(inner: Iterable[tuple[Key, Inner]], taken: Iterable[tuple[Key, Taken]]) -> Iterator[Conflict]:
+def covered(inner: Iterable[tuple[Key, Inner]], taken: Sequence[tuple[Key, Taken]]) -> Iterator[Conflict]:
     """Addresses of machines that are also inside of a cluster's own network: nothing in the cluster can reach
     them.
     """
     spans = [(key, each, span) for key, each in inner if (span := _span(each.cidr))]
     for key, each, (version, first, last) in spans:
-        for other, held in taken if spans else ():
+        for other, held in taken:
             if held.scope != version:
                 continue
             if held.first <= last and first <= held.last:
@@ -179,7 +177,7 @@ def _overlaps(found: list[Opened]) -> Iterator[Conflict]:
     for entry in found[1:]:
         one, other = farthest[3], entry[3]
         if other.first <= one.last and (one.owner is None or one.owner != other.owner):
-            yield _double(*(part for part in sorted((farthest[1:], entry[1:]), key=lambda part: part[0])))
+            yield _double(*sorted((farthest[1:], entry[1:])))
         if other.last >= one.last:
             farthest = entry
 

@@ -65,6 +65,19 @@ def test_a_longer_deadline_leaves_a_wait_its_own_limit(clock: Clock) -> None:
     assert "--deadline" not in str(error)
 
 
+def test_a_wait_that_shows_nothing_of_itself_says_how_long_it_was(clock: Clock) -> None:
+    wait = Wait("the reboot", 5)
+    wait.rest(2)
+    wait.check()
+    assert clock.rests == [2]
+    clock.now = 5
+    assert wait.over().problems[0].why == "it did not end within 5 s"
+    for go_on in (wait.check, wait.rest):
+        with pytest.raises(StillRunning) as ended:
+            go_on()
+        assert ended.value.problems == wait.over().problems
+
+
 def test_no_pause_goes_beyond_the_end_and_the_pauses_grow_to_a_bound(clock: Clock) -> None:
     endless(100)
     assert clock.rests[:3] == [0.05, 0.1, 0.2]
