@@ -25,10 +25,9 @@ def machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_process_of_this_machine_is_known_to_run_or_to_have_ended() -> None:
     here = process.me().rpartition("/")[0]
     assert process.mine(process.me())
-    with subprocess.Popen(["/bin/sleep", "60"]) as other:
+    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE) as other:
         assert not process.ended(f"{here}/{other.pid}")
         assert other.poll() is None, "nothing was sent to it"
-        other.kill()
     assert process.ended(f"{here}/{other.pid}")
     assert process.ended(f"{here}/{NOBODY}")
 

@@ -125,14 +125,9 @@ def test_a_program_runs_where_it_is_told_and_in_a_session_of_its_own(tmp_path):
         assert process.stdin is None
         assert process.communicate() == (b"", b"")
     assert run("/bin/pwd", cwd=tmp_path).stdout.decode().strip() == str(tmp_path.resolve())
-    for own in (True, False):
-        process = subprocesses.start(("/bin/sleep", "60"), env=ENV, own_session=own)
-        assert (os.getsid(process.pid) == process.pid) is own
-        process.kill()
-        process.communicate()
-    with subprocesses.start(("/bin/sleep", "60"), env=ENV) as process:
-        assert os.getsid(process.pid) == process.pid
-        process.kill()
+    for how, own in (({}, True), ({"own_session": True}, True), ({"own_session": False}, False)):
+        with subprocesses.start(("/bin/cat",), env=ENV, stdin=True, **how) as process:
+            assert (os.getsid(process.pid) == process.pid) is own
 
 
 def test_a_program_that_reads_nothing_is_no_error():
