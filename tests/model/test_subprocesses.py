@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from bad_input import corpus
 
-from bfinfra.model import subprocesses
+from bfinfra.model import subprocesses, waits
 
 ENV = {"PATH": os.defpath}
 ECHO = "import sys, os; sys.stdout.buffer.write(b'\\0'.join(map(os.fsencode, sys.argv[1:])))"
@@ -105,7 +105,18 @@ def test_what_takes_too_long_is_killed_with_all_that_it_started(tmp_path):
         time.sleep(0.01)
 
 
-def test_what_prints_without_end_ends_at_its_limit_though_nothing_is_too_much():
+def test_what_prints_without_end_ends_at_its_limit_though_nothing_is_too_much(monkeypatch):
+    now, read = [0.0], os.read
+
+    def slowly(handle, size):
+        if size == subprocesses.BLOCK:  # else it is Python that starts the program
+            assert now[0] < 1, "its time is over"
+            now[0] += 0.4
+        return read(handle, size)
+
+    monkeypatch.setattr(subprocesses, "BLOCK", 1)  # there is always more
+    monkeypatch.setattr(waits, "now", lambda: now[0])
+    monkeypatch.setattr(os, "read", slowly)
     with pytest.raises(subprocesses.Overdue, match="not done within 1 s"):
         run("/bin/cat", "/dev/zero", limit=1, tail=True)
 
