@@ -114,4 +114,4 @@ def _near(path: Path) -> str:
         names = sorted(each.name for each in path.parent.iterdir())
     except OSError:
         return ""
-    return next(iter(difflib.get_close_matches(path.name, names, n=1, cutoff=0.6)), "")
+    return next(iter(difflib.get_close_matches(path.name, names)), "")

@@ -21,7 +21,7 @@ def nearest(wrong: str, right: Iterable[str]) -> str:
 
 def close(wrong: str, right: Iterable[str]) -> str:
     """`did you mean x?`, or ""."""
-    near = difflib.get_close_matches(wrong, sorted(right), n=1, cutoff=0.6)
+    near = difflib.get_close_matches(wrong, sorted(right))
     return f"did you mean {near[0]}?" if near else ""
 
 

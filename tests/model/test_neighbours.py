@@ -67,6 +67,7 @@ def test_the_siblings_in_one_place_are_those_of_whose_file_or_state_has_it(every
     assert siblings.but("a").naming("place", "hall") == {"b": PAIRS["b"]}
     assert siblings.but("a").naming("place", "yard") == {"b": PAIRS["b"], "c": PAIRS["c"]}
     assert siblings.but("b").naming("place", "yard") == {"c": PAIRS["c"]}
+    assert siblings.but("a").naming("size", 3) == {"c": PAIRS["c"]}
     assert siblings.naming("size", "nothing") == {}
     for given in (siblings.but("a"), {name: PAIRS[name] for name in "bc"}):
         context = PlanContext(

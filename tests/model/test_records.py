@@ -107,7 +107,7 @@ def test_what_a_standard_one_refuses_is_refused_in_the_same_words(
 
 def test_what_is_frozen_cannot_be_changed() -> None:
     for record in (Base("a"), Packed("a"), Derived(count=1)):
-        with pytest.raises(dataclasses.FrozenInstanceError):
+        with pytest.raises(dataclasses.FrozenInstanceError, match=r"^cannot assign to field 'name'"):
             record.name = "b"
         with pytest.raises(dataclasses.FrozenInstanceError):
             del record.name
@@ -149,6 +149,8 @@ def test_records_with_slots_are_copied_and_pickled() -> None:
     record = Packed("a", (1, 2))
     assert pickle.loads(pickle.dumps(record)) == copy.deepcopy(record) == record
     assert not hasattr(record, "__dict__")
+    with pytest.raises(ValueError, match="shorter"):
+        copy.copy(record).__setstate__(["of an earlier release"])
 
 
 def test_a_method_that_is_written_in_the_class_stays() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from bfinfra.model.errors import Place
 from bfinfra.model.events import Ended, Ending
-from bfinfra.model.finding import Finding, Health, bad, good, warning
+from bfinfra.model.finding import Blocked, Finding, Health, bad, good, warning
 from bfinfra.model.health import HealthCheck, HealthReport, ServerReport, Status
 from bfinfra.model.outcome import Outcome
 from bfinfra.model.plan import Action, Plan
@@ -64,6 +64,11 @@ def test_the_doctor_finds_things_good_bad_or_doubtful() -> None:
     for find, health in ((warning, Health.WARNING), (bad, Health.BAD)):
         assert find(key, "slow", "old", "renew it") == Finding("host/a", health, "slow", "old", "renew it")
         assert find(key, "slow") == Finding("host/a", health, "slow", "", "", "")
+
+
+def test_a_check_that_cannot_run_says_about_what_and_why() -> None:
+    blocked = Blocked("vc.test:443", "it does not answer")
+    assert (blocked.about, blocked.why, str(blocked)) == ("vc.test:443", *2 * ("it does not answer",))
 
 
 def test_a_survey_tells_what_it_reads_and_how_much_is_left() -> None:

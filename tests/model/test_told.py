@@ -50,7 +50,7 @@ def test_an_error_of_a_field_has_its_path() -> None:
 
 
 def test_a_refusal_names_its_field() -> None:
-    assert Refusal("no").field == ""
+    assert (Refusal("no").field, *Refusal("no").problems) == ("", Problem("no"))
     refused = Refusal("no", field="limits.cpu", why="because", next="mend it")
     assert (refused.field, *refused.problems) == ("limits.cpu", Problem("no", "", "because", "mend it"))
 

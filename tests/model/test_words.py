@@ -34,6 +34,7 @@ from bfinfra.model.unreadable import by_cause
         ("x" * 49 + " y", {}, "x" * 49),
         ("x" * 60, {}, "x" * 50),
         ("a", {"a": 1}, "a-2"),
+        ("a", {"a": 1, "a-2": 1}, "a-3"),
         ("a", {"a": 1, "a-2": 1, "a-3": 1}, "a-4"),
     ],
 )
@@ -47,6 +48,7 @@ def test_a_name_is_made_of_any_text(text: str, taken: dict[str, object], name: s
         (("bf-01", "password"), "BF_01_PASSWORD"),
         (("10.0.0.1", "pw"), "_10_0_0_1_PW"),
         (("-a--b-", "c"), "A_B_C"),
+        (("x11", "max"), "X11_MAX"),
     ],
 )
 def test_the_name_of_a_variable_is_made_of_words(words: tuple[str, ...], name: str) -> None:
@@ -144,6 +146,8 @@ def test_what_could_not_be_read_is_grouped_by_its_cause() -> None:
     ("root", "text", "path"),
     [
         ("vm", "web", "/DC/vm/web"),
+        ("vm", "X", "/DC/vm/X"),
+        ("vm", "/Other/vm/X/", "/Other/vm/X"),
         ("vm", "folder/web/", "/DC/vm/folder/web"),
         ("vm", "/web", "/DC/vm/web"),
         ("vm", "", "/DC/vm"),
@@ -188,6 +192,7 @@ def test_rights_are_declared_by_words() -> None:
         "no logs",
     )
     assert may("get", "secrets", "namespaces").optional == ""
+    assert not Verb("pods", "get") < Verb("pods", "get")
     assert sorted([Verb("pods", "get"), Verb("jobs", "list"), Verb("jobs", "get")]) == [
         Verb("jobs", "get"),
         Verb("jobs", "list"),
