@@ -37,9 +37,7 @@ class Schedule:
             )
         minutes, hours = STEPS[text]
         return cls(
-            minutes,
-            hours,
-            int.from_bytes(hashlib.sha256(site.encode()).digest()[:4], "big") % (minutes or 60),
+            minutes, hours, int.from_bytes(hashlib.sha256(site.encode()).digest()[:4]) % (minutes or 60)
         )
 
     @property

@@ -68,6 +68,7 @@ def test_in_a_folder_that_is_missing_too_nothing_is_similar(tmp_path: Path) -> N
         ("token", "make one", WHY),
         ("keys.0", "ask for them", UNNOTED),
         ("keys.name", "ask for them", UNNOTED),
+        ("keys.0.name", "ask for them", UNNOTED),
         ("by_host.key", "look there", WHY),
         ("by_host.key.12", "look there", WHY),
         ("by_host.key.name", "", WHY),

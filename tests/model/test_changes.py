@@ -7,6 +7,7 @@ from pydantic import Field
 
 from bfinfra.model import compare
 from bfinfra.model.compare import Change, changes
+from bfinfra.model.defaults import default_of
 from bfinfra.model.mark import Mark
 from bfinfra.model.resource import Part, Spec
 
@@ -56,6 +57,32 @@ def test_work_that_was_not_finished_is_a_change_that_names_whose_it_is():
 
 def test_of_what_was_never_applied_nothing_is_known_of_before():
     assert Change("power", None, "off") in changes(Machine(cpus=4, power="off"), None)
+
+
+class Rack(Spec):
+    label: str = Field(default_factory=lambda: "made")
+    disk: Disk | None = Disk()
+    spare: Disk | None = None
+    notes: dict[str, str] = {}  # noqa: RUF012 - pydantic copies it
+    size: int
+
+
+@pytest.mark.parametrize(
+    ("path", "default"),
+    [
+        ("label", "made"),
+        ("size", None),
+        ("disk", None),
+        ("disk.size", 40),
+        ("spare.size", 40),
+        ("notes", None),
+        ("notes.a", None),
+        ("nothing", None),
+        ("nothing.size", None),
+    ],
+)
+def test_a_default_is_found_at_its_path_whatever_the_file_says(path, default):
+    assert default_of(Rack(size=1, disk=None, spare=Disk(size=80), notes={"a": "b"}), path) == default
 
 
 class Sized(Part):

@@ -97,6 +97,10 @@ class Fill(Versioned):
     name: str = "tank"
 
 
+class Install(Step):
+    """install X."""
+
+
 class Untitled(Step):
     pass
 
@@ -104,6 +108,7 @@ class Untitled(Step):
 def test_a_step_has_its_docstring_as_its_title_and_writes_what_its_changes_name() -> None:
     step = Fill(changes=(Change("limits.cpu", 1, 2),), version="7")
     assert step.title() == "fill tank with water"
+    assert Install().title() == "install X"
     assert step == Fill(changes=(Change("limits.cpu", 1, 2),)), "its version is no part of a plan"
     assert "7" not in repr(step)
     assert [step.writes(field) for field in ("limits", "limits.cpu", "limits.cpu.max", "power")] == [

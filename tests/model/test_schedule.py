@@ -40,6 +40,7 @@ def test_what_divides_neither_an_hour_nor_a_day_is_refused_with_what_does(every)
     with pytest.raises(BfinfraError, match="no such interval") as raised:
         Schedule.every(every, "poc")
     assert "15m" in raised.value.problems[0].next
+    assert "start at the same times each day" in raised.value.problems[0].why
 
 
 @pytest.mark.parametrize(

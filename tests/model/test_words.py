@@ -88,8 +88,11 @@ def test_exactly_one_of_several_fields_is_given() -> None:
         one_of("; see there", a=None, b=None)
     assert not isinstance(refused.value, FieldError)
     with pytest.raises(FieldError, match=r"^give either a or b or c$") as several:
-        one_of(a=1, b=0, c=None)
-    assert several.value.path == ("b",)
+        one_of(a=1, b=None, c=0)
+    assert several.value.path == ("c",)
+    with pytest.raises(FieldError) as several:
+        one_of(a=1, b=2, c=3)
+    assert several.value.path == ("c",)
 
 
 def test_what_is_listed_twice_is_reported_where_it_is_for_the_second_time() -> None:
