@@ -37,7 +37,10 @@ def test_a_kind_has_the_spec_and_the_state_that_its_class_names() -> None:
     class Derived(Base[Own]):
         """Of one."""
 
-    assert (Bare.Spec, Bare.State) == (Spec, State)
+    class Same(Bare):
+        """Of the same spec."""
+
+    assert (Same.Spec, Same.State) == (Bare.Spec, Bare.State) == (Spec, State)
     assert (Derived.Spec, Derived.State) == (Own, State)
     assert not hasattr(Base, "Spec")
 

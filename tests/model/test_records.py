@@ -10,7 +10,7 @@ import functools
 import itertools
 import pickle
 from dataclasses import asdict, field, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -192,3 +192,57 @@ def test_a_record_that_holds_itself_can_be_shown() -> None:
     ring = Ring()
     ring.next = ring
     assert repr(ring).endswith("Ring(next=...)")
+
+
+def test_a_record_is_what_a_standard_one_is_whenever_it_is_declared() -> None:
+    @dataclass(frozen=True)
+    class Above:
+        kept: str = ""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Below(Above):
+        limit: ClassVar[int] = 3
+        more: int = 5
+
+        @functools.cached_property
+        def doubled(self) -> int:
+            return 2 * self.more
+
+    assert [each.name for each in fields(Below)] == ["kept", "more"]
+    assert (Below.more, Below.limit, Below("k").kept) == (5, 3, "k")
+    assert "__dataclass_params__" in vars(Below)
+    with pytest.raises(TypeError):
+        Below("k", 7)
+    worked_out = Below()
+    assert worked_out.doubled == 10
+    assert "doubled" in vars(copy.copy(worked_out))
+    for change in (lambda: setattr(worked_out, "more", 1), lambda: delattr(worked_out, "more")):
+        with pytest.raises(dataclasses.FrozenInstanceError, match=r"^cannot assign to field 'more'$"):
+            change()
+
+
+def test_a_record_with_slots_is_restored_whole_or_not_at_all() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Held:
+        name: str
+        sizes: tuple[int, ...] = ()
+
+    assert copy.copy(Held("a", (1,))) == Held("a", (1,))
+    with pytest.raises(ValueError, match="shorter"):
+        Held("a").__setstate__(["of an earlier release"])
+
+
+def test_a_record_without_fields_is_one_and_what_is_not_frozen_is_set_as_any_attribute() -> None:
+    @dataclass
+    class Empty:
+        pass
+
+    @dataclass
+    class Watched:
+        name: str
+
+        def __setattr__(self, name: str, value: object) -> None:
+            object.__setattr__(self, name, f"set: {value}")
+
+    assert Empty() == Empty()
+    assert Watched("a").name == "set: a"

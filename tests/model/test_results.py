@@ -12,6 +12,7 @@ from bfinfra.model.finding import Blocked, Finding, Health, bad, good, warning
 from bfinfra.model.health import HealthCheck, HealthReport, ServerReport, Status
 from bfinfra.model.outcome import Outcome
 from bfinfra.model.plan import Action, Plan
+from bfinfra.model.readiness import Readiness, Ready, failed, waiting
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site, VCenterSettings
 from bfinfra.model.sources import Sources
@@ -69,6 +70,11 @@ def test_the_doctor_finds_things_good_bad_or_doubtful() -> None:
 def test_a_check_that_cannot_run_says_about_what_and_why() -> None:
     blocked = Blocked("vc.test:443", "it does not answer")
     assert (blocked.about, blocked.why, str(blocked)) == ("vc.test:443", *2 * ("it does not answer",))
+
+
+def test_what_waits_is_told_from_what_a_person_must_mend() -> None:
+    assert waiting("it boots") == Readiness(Ready.WAITING, "it boots")
+    assert failed("it is empty") == Readiness(Ready.FAILED, "it is empty")
 
 
 def test_a_survey_tells_what_it_reads_and_how_much_is_left() -> None:
