@@ -119,6 +119,9 @@ def test_what_is_just_within_its_bounds_is_read():
     assert foreign.documents(f"a: &a [{many}]\nb: [{'*a,' * 98}]\nc: &c x\nd: *c\n")
     with pytest.raises(foreign.Unfit, match="more than 100,000 values"):
         foreign.documents(f"a: &a [{many}]\nb: [{'*a,' * 99}]\nc: &c x\nd: *c\n")
+    assert foreign.documents(f"c: &c x\nd: [{'*c,' * 99_995}]\n")
+    with pytest.raises(foreign.Unfit, match="more than 100,000 values"):
+        foreign.documents(f"c: &c x\nd: [{'*c,' * 99_996}]\n")
     assert foreign.documents("") == foreign.documents(b"") == []
 
 
