@@ -309,3 +309,24 @@ def test_where_the_parser_itself_gives_up_that_is_for_the_depth_too() -> None:
     assert str(_Composer(FILE, "a:\n").syntax(nowhere)).startswith(
         "site.yaml:1:1: this is not YAML: it ended; while parsing (opened in line 2); "
     )
+
+
+def test_a_line_is_shown_without_what_no_terminal_should_get() -> None:
+    root, _ = compose(FILE, 'a: "x\u202ey\u200bz"  \n')
+    assert root
+    assert root.value["a"].at.text == 'a: "x y z"'
+
+
+def test_a_scalar_is_a_value_by_itself_and_counts_once_for_each_alias() -> None:
+    assert plain("x") == "x"
+    root, _ = compose(FILE, "a: &x 1\nb: [*x, *x]\n")
+    assert root
+    assert root.plain() == {"a": "1", "b": ["1", "1"]}
+    assert root.weight == 5
+
+
+def test_a_merge_that_is_none_leaves_the_others() -> None:
+    root, problems = compose(FILE, "base: &base {k: 1}\na: {<<: [x, *base]}\n")
+    assert root
+    assert root.plain()["a"] == {"k": "1"}
+    assert len(problems) == 1
