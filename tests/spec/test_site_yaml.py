@@ -330,3 +330,13 @@ def test_a_merge_that_is_none_leaves_the_others() -> None:
     assert root
     assert root.plain()["a"] == {"k": "1"}
     assert len(problems) == 1
+
+
+def test_a_tag_that_says_nothing_is_none() -> None:
+    assert plain("a: ! x\n") == {"a": "x"}
+
+
+def test_beyond_the_last_line_no_line_is_shown() -> None:
+    with pytest.raises(Unreadable) as caught:
+        compose(FILE, "a: [\n")
+    assert (caught.value.problem.where.line, caught.value.problem.where.text) == (2, "")
