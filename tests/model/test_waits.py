@@ -71,7 +71,7 @@ def test_a_wait_that_shows_nothing_of_itself_says_how_long_it_was(clock: Clock) 
     wait.check()
     assert clock.rests == [2]
     clock.now = 5
-    assert wait.over().problems[0].why == "it did not end within 5 s"
+    assert (wait.over().server, wait.over().problems[0].why) == ("", "it did not end within 5 s")
     for go_on in (wait.check, wait.rest):
         with pytest.raises(StillRunning) as ended:
             go_on()
