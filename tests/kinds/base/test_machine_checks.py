@@ -40,7 +40,8 @@ def found(asked: Asked = VM, rooms: Any = ROOMS, hosts: Any = INVENTORY.hosts) -
 
 
 def test_a_machine_that_fits_is_not_spoken_of() -> None:
-    assert found() == found(ON_ONE) == found(VM, {}) == []
+    whole = replace(VM, cpus=64, memory=256 * GIB)
+    assert found() == found(ON_ONE) == found(VM, {}) == found(whole) == []
 
 
 @pytest.mark.parametrize(
@@ -75,6 +76,8 @@ def test_what_every_host_lacks_is_said_at_the_field_that_asks_for_it(
     assert f", esx2 {lacks}" in anywhere.why
     (there,) = found(replace(ON_ONE, **changes))
     assert (there.what, there.at.field) == ("esx1 can't run it", field)
+    assert there.why.startswith(f"esx1 {lacks}")
+    assert there.next
 
 
 def test_one_host_that_can_is_enough() -> None:
@@ -89,7 +92,17 @@ def test_hosts_that_lack_different_things_are_each_named() -> None:
         {**ROOMS, "h1": replace(ROOM, cpus=4)},
     )
     assert each.at.field == "cluster"
+    (alone,) = found(replace(ON_ONE, datastores={}), {"h1": replace(ROOM, cpus=4, profiles=())})
+    assert alone.at.field == "cpus"
     assert each.why == "esx1 has 4 logical CPUs, esx2 does not have the datastore slow"
+
+
+def test_memory_is_said_with_what_others_reserve_of_it_only_where_they_do() -> None:
+    large = replace(ON_ONE, memory=200 * GIB)
+    (each,) = found(large, {"h1": replace(ROOM, reserved={"vm-9": ("theirs", 100 * GIB)})})
+    assert each.why == "esx1 has 256GiB of memory, of which other VMs reserve 100GiB"
+    (each,) = found(replace(large, memory=300 * GIB))
+    assert each.why == "esx1 has 256GiB of memory"
 
 
 @pytest.mark.parametrize(
@@ -107,11 +120,21 @@ def test_memory_that_others_reserve_is_not_free_but_this_sites_may_become_so(
 def test_a_host_of_another_cluster_is_refused() -> None:
     (each,) = found(replace(VM, host=ESX3))
     assert (each.what, each.at.field) == ("esx3 is not in the cluster farm", "host")
+    assert each.next
+    others = [replace(VM, host=ESX3), replace(VM, cpus=65)]
+    assert len([*conflicts(others, INVENTORY, ROOMS, ())]) == len(others)
 
 
-@pytest.mark.parametrize("state", [{"maintenance": True}, {"connected": False}])
-def test_hosts_that_take_none_for_now_are_a_warning_and_others_still_count(state: Any) -> None:
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [({"maintenance": True}, "is in maintenance mode"), ({"connected": False}, "is not connected")],
+)
+def test_hosts_that_take_none_for_now_are_a_warning_and_others_still_count(state: Any, why: str) -> None:
     lost = replace(ESX1, **state)
     (each,) = found(VM, hosts=(lost, replace(ESX2, **state)))
     assert (each.what, each.stops) == ("no host of farm takes a VM now", False)
+    assert (each.at.field, each.why) == ("cluster", f"esx1 {why}; esx2 {why}")
+    assert each.next
+    (each,) = found(replace(VM, host=lost))
+    assert each.at.field == "host"
     assert found(VM, {**ROOMS, "h2": replace(ROOM, cpus=4)}, hosts=(lost, ESX2)) != []

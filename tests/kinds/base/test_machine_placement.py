@@ -99,6 +99,7 @@ def test_a_machine_in_its_place_is_left_there() -> None:
         ({"pool": "p9"}, "resource_pool", "out of sight", ("", "root-1")),
         ({"host": "h2"}, "host", "esx2", Relocation(host="h1")),
         ({"host": "h9"}, "host", "out of sight", Relocation(host="h1")),
+        ({"host": "h2", "disks": ()}, "host", "esx2", Relocation(host="h1")),
         (
             {"disks": (at(FIRST, "other"), SECOND)},
             "datastore",
@@ -134,12 +135,29 @@ def test_a_machine_of_another_cluster_is_relocated_into_the_pool_and_onto_the_ho
     assert (moved.folder, moved.pool) == ("f1", "")
 
 
+def test_what_is_relocated_is_said_without_what_is_only_moved() -> None:
+    relocated, moved = found(host="h2", pool="p1", folder="f2").steps
+    assert relocated.title() == "relocate VM w1 to esx1"
+    assert isinstance(moved, Move)
+    assert (moved.folder, moved.pool) == ("f1", "root-1")
+
+
+def test_a_disk_whose_datastore_is_not_known_is_not_spoken_of() -> None:
+    strange = Disk(2002, "", GIB, "scsi0:2", "[nowhere] w1/w1_2.vmdk")
+    (step,) = found(disks=(at(FIRST, "other"), strange)).steps
+    assert isinstance(step, Relocate)
+    assert step.to == Relocation(datastore="d1")
+
+
 def test_vcenter_chooses_the_host_where_the_site_names_none() -> None:
     anywhere = replace(PLACE, host="")
     assert found(anywhere, host="h2") == Moves()
     (step,) = found(anywhere, host="h3", pool="root-2").steps
     assert isinstance(step, Relocate)
     assert step.to == Relocation(pool="root-1")
+    (step,) = found(host="h1", pool="root-1", disks=(at(FIRST, "other"),)).steps
+    assert isinstance(step, Relocate)
+    assert step.to == Relocation(datastore="d1")
 
 
 @pytest.mark.parametrize(("third", "stays"), [("slow", {2001: "d2"}), ("other", {2001: "d2", 2002: "d3"})])

@@ -82,7 +82,7 @@ def _lacking(
     if not lacks or not all(lacks.values()):
         return
     fields = [{at for at, _ in reasons} for reasons in lacks.values()]
-    at = next(iter(sorted(set.intersection(*fields))), "host" if asked.host else "cluster")
+    at = next(iter(sorted(set.intersection(*fields))), "cluster")
     said = [
         f"{name} {', '.join(dict.fromkeys(why for _, why in reasons))}" for name, reasons in lacks.items()
     ]

@@ -11,8 +11,6 @@ def grows(disk: Disk, size: int, owner: str, field: str) -> dict[int, int]:
     """Disk key → `size` in bytes, if the disk has to grow. Raises Refusal, at `field`, where it can't become
     that size. `owner`: the VM or template, in words.
     """
-    if disk.capacity == size:
-        return {}
     if disk.capacity > size:
         has = bytes_text(disk.capacity)
         raise Refusal(
@@ -21,6 +19,8 @@ def grows(disk: Disk, size: int, owner: str, field: str) -> dict[int, int]:
             why="a disk can't shrink",
             next=f"write {has}" if field != "disk" else f"write {has}, or leave it out",
         )
+    if disk.capacity == size:
+        return {}
     if disk.linked:
         raise Refusal(
             f"the disk {disk.address or disk.label} of {owner} can't grow",

@@ -114,17 +114,19 @@ def _relocation(
     where = ", ".join(dict.fromkeys(wanted.values()))
     if isinstance(place.pool, Unknown) and "cluster" in wanted:
         return where, place.pool
-    stores = [store_of(disk, machine, inventory) for disk in machine.disks]
-    whole, disks = "datastore" in wanted, {}
-    for index, (disk, store) in enumerate(zip(machine.disks, stores, strict=True)):
-        listed = index == 0 or disk.address in place.disks
-        home = place.disks.get(disk.address, place.datastore) if listed or store == stores[0] else ""
-        goes = home or (store.moid if store else "")
-        if goes and (goes != place.datastore if whole else store is not None and store.moid != goes):
+    whole, first = (
+        "datastore" in wanted,
+        store_of(machine.disks[0], machine, inventory) if machine.disks else None,
+    )
+    disks = {}
+    for disk in machine.disks:
+        store = store_of(disk, machine, inventory)
+        goes = place.disks.get(disk.address, store.moid if store and store != first else "")
+        if goes and (goes != place.datastore if whole else store and store.moid != goes):
             disks[disk.key] = goes
     return where, Relocation(
         pool=str(place.pool) if "cluster" in wanted else "",
-        host=place.host if wanted.keys() & {"cluster", "host"} else "",
+        host=place.host if "host" in wanted else "",
         datastore=place.datastore if whole else "",
         disks=disks,
     )
