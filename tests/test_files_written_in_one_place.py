@@ -13,10 +13,6 @@ ELSEWHERE = {
     ("model/private.py", "os.open"): "a journal is appended to, a lock is held",
     (
         "engine/journal.py",
-        "os.open",
-    ): "an empty file whose age says which sandbox it is; made once or not at all",
-    (
-        "engine/journal.py",
         "rename",
     ): "the files of an earlier release, from a folder of its own into one below it",
     ("cli/pipes.py", "os.open"): "the null device",

@@ -21,7 +21,7 @@ from typing import Any
 from bfinfra.model import private
 from bfinfra.model.errors import BfinfraError, Locked, Problem
 from bfinfra.model.events import Event, Progressed, StepBegun
-from bfinfra.model.files import FULL, PRIVATE, make_folder
+from bfinfra.model.files import FULL, PRIVATE, claim, make_folder
 from bfinfra.model.names import LABEL_VALUE, LABEL_VALUE_RULE
 from bfinfra.model.plan import plain
 from bfinfra.model.site import Site
@@ -54,8 +54,7 @@ def _sandbox(path: Path) -> str:
     if not path.exists():
         with _on_disk("the sandbox's id can't be written", path):
             make_folder(path.parent, 0o700)
-            with contextlib.suppress(FileExistsError):
-                path.touch(PRIVATE, exist_ok=False)
+            claim(path, PRIVATE)
     return f"{path.stat().st_mtime_ns:x}"
 
 

@@ -67,6 +67,12 @@ def create(path: Path, content: Content, mode: int = READABLE) -> None:
                 fresh.replace(path)
 
 
+def claim(path: Path, mode: int) -> None:
+    """Make an empty file, unless there is one. Raises OSError."""
+    with contextlib.suppress(FileExistsError):
+        path.touch(mode, exist_ok=False)
+
+
 def edit(path: Path, text: str) -> None:
     """Write a user's own file anew, whole: its mode, owner and access list stay, and where it is a link, the
     file that it leads to is written. Raises BfinfraError.

@@ -26,7 +26,7 @@ ENDLESS: dict[str, tuple[str, str, str, str]] = {
         "virtual_machine",
         "ReconfigVM_Task",
         "the reconfiguration is not over",
-        "virtual_machine/sckubw01 is off; left to do: reconfigure sckubw01",
+        "virtual_machine/sckubw01 is off; left to do: reconfigure VM sckubw01",
     ),
     "a clone": ("virtual_machine", "CloneVM_Task", "cloning sckubw01 is not over", ""),
     "entering maintenance mode": (

@@ -40,7 +40,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 }
 """What makes the kind stop its example; nothing where making it does."""
 SAYS = {
-    "virtual_machine": "virtual_machine/sckubw01 is off; left to do: reconfigure sckubw01, power on sckubw01",
+    "virtual_machine": "virtual_machine/sckubw01 is off; left to do: reconfigure VM sckubw01, power on sckubw01",
     "bitfusion_server": "bitfusion_server/bf-01 is off; left to do: reconfigure VM bf-01, power on bf-01",
     "bitfusion_vm": "bitfusion_vm/desk is on the VM desk, which is off; left to do: set what Bitfusion needs of desk",
     "gpu_host": "gpu_host/esx1.small.test is in maintenance mode; left to do: take host esx1.small.test out of",

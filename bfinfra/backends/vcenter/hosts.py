@@ -23,7 +23,7 @@ from bfinfra.backends.vcenter.tasks import Tasks
 from bfinfra.backends.vcenter.tree import number, truth
 from bfinfra.backends.vcenter.vm import Vm
 from bfinfra.model import waits
-from bfinfra.model.errors import Conflict, Rejected
+from bfinfra.model.errors import Conflict, Denied, Rejected
 
 DETAIL = [
     "name",
@@ -125,12 +125,12 @@ class Hosts:
         return self._session.read(read)
 
     def rooms(self, moids: Collection[str]) -> dict[str, Room]:
-        """What these hosts have for VMs, by id."""
+        """What these hosts have for VMs, by id. Of VMs that the account may not see nothing is known."""
 
         def read(content: vim.ServiceInstanceContent) -> dict[str, Room]:
             hosts = properties.of(content, vim.HostSystem, moids, ROOM, properties.whole)
             there = [refs.moid(vm) for row in hosts for vm in row["vm"] or ()]
-            vms = properties.of(content, vim.VirtualMachine, there, RESERVED, properties.whole)
+            vms = _seen(content, there)
             found: dict[str, dict[str, tuple[str, int]]] = {}
             for row in vms:
                 if row["runtime.powerState"] == "poweredOn" and row["config.memoryAllocation.reservation"]:
@@ -263,6 +263,16 @@ class Hosts:
         self._tasks.watch(
             host, ("runtime.connectionState", "runtime.bootTime"), left, "the reboot", limit=LEAVING
         )
+
+
+def _seen(content: vim.ServiceInstanceContent, moids: list[str]) -> list[Row]:
+    """What the VMs reserve, without those that the account may not see: then each is asked for alone."""
+    try:
+        return properties.of(content, vim.VirtualMachine, moids, RESERVED, properties.whole)
+    except Denied:
+        if len(moids) < 2:
+            return []
+        return [row for each in moids for row in _seen(content, [each])]
 
 
 def _host(content: vim.ServiceInstanceContent, moid: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bfinfra.sandbox.inventory.computed import disks
@@ -15,9 +16,32 @@ from bfinfra.sandbox.soap.vm_power import check_memory
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
     from bfinfra.sandbox.inventory.store import Inventory
-    from bfinfra.sandbox.soap.vm_relocate import Place
 
 CARD = vim.vm.device.VirtualEthernetCard
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a machine is or goes. `home`: the datastore of its configuration; `disks`: disk key →
+    datastore; `pool`: None for a template.
+    """
+
+    pool: Managed | None
+    host: Managed
+    home: Managed
+    disks: dict[int, Managed]
+
+    def stores(self) -> dict[str, Managed]:
+        """Its datastores by id."""
+        return {each.moid: each for each in (self.home, *self.disks.values())}
+
+    def gaining(self, old: Place) -> dict[str, Managed]:
+        """The datastores, by id, to which files come from the old place."""
+        home = [self.home] if self.home is not old.home else []
+        return {
+            each.moid: each
+            for each in (*home, *(store for key, store in self.disks.items() if store is not old.disks[key]))
+        }
 
 
 def check_migration(inventory: Inventory, vm: Managed, way: tuple[Place, Place]) -> None:

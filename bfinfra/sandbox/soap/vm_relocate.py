@@ -4,7 +4,6 @@ RelocateVM_Task, RelocateSpec and MigrationFault of the vSphere API.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.computed import disks
@@ -14,7 +13,7 @@ from bfinfra.sandbox.soap import tasks
 from bfinfra.sandbox.soap.dispatch import Call, method
 from bfinfra.sandbox.soap.importing import refuse_importing
 from bfinfra.sandbox.soap.journal import record
-from bfinfra.sandbox.soap.migrating import check_migration
+from bfinfra.sandbox.soap.migrating import Place, check_migration
 from bfinfra.sandbox.soap.placing import host_for
 from bfinfra.sandbox.soap.vm_config import update_derived
 from bfinfra.sandbox.soap.vm_pci import passthroughs
@@ -30,30 +29,6 @@ LACKING = (
 LACKING_OF_DISKS = ("diskBackingInfo", "profile", "backing", "filterSpec")
 """Parts of a specification that the sandbox doesn't have."""
 PATHS = ("vmPathName", "snapshotDirectory", "suspendDirectory", "logDirectory")
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a machine is or goes. `home`: the datastore of its configuration; `disks`: disk key →
-    datastore; `pool`: None for a template.
-    """
-
-    pool: Managed | None
-    host: Managed
-    home: Managed
-    disks: dict[int, Managed]
-
-    def stores(self) -> dict[str, Managed]:
-        """Its datastores by id."""
-        return {each.moid: each for each in (self.home, *self.disks.values())}
-
-    def gaining(self, old: Place) -> dict[str, Managed]:
-        """The datastores, by id, to which files come from the old place."""
-        home = [self.home] if self.home is not old.home else []
-        return {
-            each.moid: each
-            for each in (*home, *(store for key, store in self.disks.items() if store is not old.disks[key]))
-        }
 
 
 @method("vim.VirtualMachine", "RelocateVM_Task")

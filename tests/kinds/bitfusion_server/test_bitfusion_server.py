@@ -397,4 +397,8 @@ CHANGED_FIELDS = [
     {"networks": {"Network 1": {"network": "VM Network", "address": "10.2.0.6/24", "gateway": "10.2.0.1"}}},
     {"properties": {"hostname": "other.small.test"}},
     {"gpus": 0},
+    {"datastore": "shared"},
+    {"folder": "gpu"},
+    {"resource_pool": "gpu"},
+    {"host": "esx2.small.test"},
 ]

@@ -203,3 +203,6 @@ def test_somebody_elses_hand_is_drift_by_its_key(sandbox, tmp_path):
     assert {(str(each.key), each.field) for each in drift(path, sandbox).found} == {
         ("bitfusion_vm/desk", "settings.example.bitfusion.client")
     }
+
+
+CHANGED_FIELDS = [{"settings": {"example.bitfusion.client": "false"}}]

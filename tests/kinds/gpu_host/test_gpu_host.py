@@ -299,3 +299,10 @@ def test_a_refusal_names_a_few_of_many_graphics_devices():
         GpuHost.steps("esx1", spec(), host(*other), AROUND)
     assert refused.value.problems[0].why.count("V100") == 4
     assert refused.value.problems[0].why.endswith("and 28 more")
+
+
+CHANGED_FIELDS = [
+    {"passthrough": [{"vendor": "0x10de", "device": "0x1db6"}]},
+    {"passthrough": []},
+    {"cluster": "compute"},
+]

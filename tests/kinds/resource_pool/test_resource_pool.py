@@ -160,6 +160,11 @@ def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
     return pool(sandbox, name)
 
 
+CHANGED_FIELDS = [
+    {"memory": {"reservation": "32GiB", "limit": "96GiB"}},
+    {"cpu": {"shares": "high"}},
+    {"cluster": "compute"},
+]
 UNMANAGED = Entry(
     at="gpu",
     plant=unmanaged,

@@ -398,6 +398,11 @@ def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
     return look
 
 
+CHANGED_FIELDS = [
+    {"tags": {"tier": ["slow"]}},
+    {"description": "words"},
+    {"tag": {"category": "own", "name": "k8s", "datastores": ["shared"]}},
+]
 UNMANAGED = Entry(
     at="bf-k8s",
     plant=unmanaged,

@@ -852,5 +852,13 @@ CHANGED_FIELDS = [
     {"extra": {"a.b": "c"}},
     {"power": "off"},
     {"adapters": []},
+    {"cluster": "compute"},
+    {"host": "esx2.small.test"},
+    {"host": "esx1.small.test"},
+    {"datastore": "shared"},
+    {"folder": "gpu"},
+    {"resource_pool": "gpu"},
+    {"vgpus": ["grid_t4-8c"]},
+    {"template": "centos-8"},
 ]
 SLOW_TO_CHANGE = True
