@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from contract.calls import Account, call, lacks
 from contract.machines import GIB, MARK, active, imported
 from contract.sides import VCenterSide
@@ -107,6 +109,67 @@ def test_a_reconfiguration_is_one_task(vcenter: VCenterSide) -> None:
     vc.machines.reconfigure(moid, Hardware(extra={"a.b": ""}, drop=(after.nics[1].key,)))
     (last,) = vc.machines.read([moid], ["a.b"])
     assert (last.extra, len(last.nics)) == ({}, 1)
+
+
+MACS = ("00:50:56:00:00:01", "02:50:56:00:00:02", "00:50:56:00:00:03")
+
+
+@call("ovf.run", "machines.reconfigure", case="MAC addresses: of an OVF's, a new and a present adapter")
+def test_adapters_get_their_mac_addresses(vcenter: VCenterSide) -> None:
+    vc = vcenter.open()
+    moid = imported(vcenter, vc, "macs", macs={0: MACS[0]})
+    (first,) = vc.machines.read([moid], [])[0].nics
+    assert (first.mac, first.manual) == (MACS[0], True)
+    vc.machines.reconfigure(
+        moid,
+        Hardware(macs={first.key: MACS[2]}, add_nics=(first.network, first.network), add_macs=(MACS[1], "")),
+    )
+    after, second, third = vc.machines.read([moid], [])[0].nics
+    assert after == replace(first, mac=MACS[2])
+    assert (second.mac, second.manual, second.network) == (MACS[1], True, first.network)
+    assert third.mac not in ("", *MACS) and not third.manual
+
+
+@call("machines.reconfigure", case="a MAC address that none is")
+@lacks("vcsim: every text is a MAC address")
+def test_a_malformed_mac_address_is_rejected(vcenter: VCenterSide, account: Account) -> None:
+    vc = vcenter.open()
+    moid = imported(vcenter, vc, "malformed")
+    (nic,) = vc.machines.read([moid], [])[0].nics
+    with account.refused(Rejected):
+        vc.machines.reconfigure(moid, Hardware(macs={nic.key: "00:50:56:00:00"}))
+    assert vc.machines.read([moid], [])[0].nics == (nic,)
+
+
+@call("machines.reconfigure", case="the MAC address of a machine that runs")
+@lacks("vcsim: a running machine's MAC address can be changed")
+def test_the_mac_address_of_a_running_machine_stays(vcenter: VCenterSide, account: Account) -> None:
+    vc = vcenter.open()
+    moid = imported(vcenter, vc, "running-mac")
+    vc.machines.power_on(moid)
+    (nic,) = vc.machines.read([moid], [])[0].nics
+    with account.refused(Rejected):
+        vc.machines.reconfigure(moid, Hardware(macs={nic.key: MACS[0]}))
+    assert vc.machines.read([moid], [])[0].nics == (nic,)
+    vc.machines.stop(moid)
+
+
+@call("machines.addresses", case="a guest that doesn't run, and machines that are gone")
+def test_a_guest_that_does_not_run_reports_no_addresses(vcenter: VCenterSide) -> None:
+    vc = vcenter.open()
+    moid = imported(vcenter, vc, "silent")
+    assert vc.machines.addresses([moid, NOWHERE]) == {moid: frozenset()}
+
+
+@call("machines.addresses", case="all addresses that Tools report")
+@lacks("vcsim: guests that have not been customised report no adapters", run=False)
+def test_a_running_guest_reports_its_addresses(vcenter: VCenterSide) -> None:
+    vc = vcenter.open()
+    moid = imported(vcenter, vc, "reporting")
+    vc.machines.power_on(moid)
+    found = vcenter.until(lambda: vc.machines.addresses([moid])[moid])
+    assert vc.machines.read([moid], [])[0].ip in found
+    vc.machines.stop(moid)
 
 
 @call("machines.reconfigure", case="disks: put in with their controller, grown, deleted with their files")

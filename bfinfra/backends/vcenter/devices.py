@@ -21,6 +21,7 @@ Scsi = vim.vm.device.VirtualSCSIController
 Rdma = vim.vm.device.VirtualVmxnet3Vrdma
 Grouped = vim.vm.device.VirtualEthernetCard.DistributedVirtualPortBackingInfo
 Spec = vim.vm.device.VirtualDeviceSpec
+MANUAL = "manual"
 
 
 class Devices(NamedTuple):
@@ -69,6 +70,7 @@ def _nic(card: Any) -> Nic:
         card.macAddress or "",
         is_a(card.backing, Grouped),
         rdma,
+        (card.addressType or "").lower() == MANUAL,
     )
 
 
@@ -127,22 +129,30 @@ def remove(device: object) -> Any:
     return Spec(operation="remove", device=device)
 
 
-def add_nic(backing: object, key: int, rdma: str = "") -> Any:
+def add_nic(backing: object, key: int, rdma: str = "", mac: str = "") -> Any:
     """The change that adds a vmxnet3 adapter, or one for paravirtual RDMA with this protocol."""
     start = vim.vm.device.VirtualDevice.ConnectInfo(
         startConnected=True, connected=True, allowGuestControl=True
     )
     plain: dict[str, Any] = {"key": key, "backing": backing, "connectable": start, "addressType": "generated"}
-    return Spec(
-        operation="add",
-        device=Rdma(deviceProtocol=rdma, **plain) if rdma else vim.vm.device.VirtualVmxnet3(**plain),
-    )
+    card = Rdma(deviceProtocol=rdma, **plain) if rdma else vim.vm.device.VirtualVmxnet3(**plain)
+    give_mac(card, mac)
+    return Spec(operation="add", device=card)
 
 
-def edit_nic(device: Any, backing: Any) -> Any:
-    """The change that moves an adapter to another network; it keeps its MAC address."""
-    device.backing = backing
+def edit_nic(device: Any, backing: Any, mac: str) -> Any:
+    """The change that moves an adapter to another network (None: it stays), with another MAC address ("": it
+    keeps its own).
+    """
+    device.backing = backing or device.backing
+    give_mac(device, mac)
     return Spec(operation="edit", device=device)
+
+
+def give_mac(card: vim.vm.device.VirtualEthernetCard, mac: str) -> None:
+    """Give an adapter this MAC address; nothing for ""."""
+    if mac:
+        card.addressType, card.macAddress = MANUAL, mac
 
 
 def grow_disk(device: Any, capacity: int) -> Any:

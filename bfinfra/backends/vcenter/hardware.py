@@ -21,7 +21,7 @@ def needed(wanted: Hardware) -> list[str]:
     host = ["runtime.host"] if any(device.address for device in wanted.attach) else []
     present = (
         ["config.hardware.device"]
-        if wanted.drop or wanted.nics or wanted.grow or wanted.add_disks or wanted.destroy
+        if wanted.drop or wanted.nics or wanted.macs or wanted.grow or wanted.add_disks or wanted.destroy
         else []
     )
     return [*host, *present, *(["config.vAppConfig.property"] if wanted.properties else [])]
@@ -74,12 +74,13 @@ def extend(spec: Any, wanted: Hardware, content: vim.ServiceInstanceContent, hos
     spec.extraConfig = [*(o for o in spec.extraConfig or () if o.key not in wanted.extra), *options]
     system = _system_id(content, host) if any(device.address for device in wanted.attach) else ""
     added = [devices.add_pci(device, -200 - index, system) for index, device in enumerate(wanted.attach)]
+    macs = iter(wanted.add_macs)
     added += [
-        devices.add_nic(network_backing(content, network), -300 - index)
+        devices.add_nic(network_backing(content, network), -300 - index, mac=next(macs, ""))
         for index, network in enumerate(wanted.add_nics)
     ]
     added += [
-        devices.add_nic(network_backing(content, group), -400 - index, rdma)
+        devices.add_nic(network_backing(content, group), -400 - index, rdma, next(macs, ""))
         for index, (group, rdma) in enumerate(wanted.add_rdma.items())
     ]
     spec.deviceChange = [*(spec.deviceChange or ()), *added]
@@ -124,8 +125,12 @@ def _changes(
 ) -> list[Any]:
     changes = [devices.remove(_at(present, key, content)) for key in wanted.drop if key in present]
     changes += [
-        devices.edit_nic(_at(present, key, content), network_backing(content, network))
-        for key, network in wanted.nics.items()
+        devices.edit_nic(
+            _at(present, key, content),
+            network_backing(content, wanted.nics[key]) if key in wanted.nics else None,
+            wanted.macs.get(key, ""),
+        )
+        for key in {**wanted.nics, **wanted.macs}
     ]
     changes += [devices.grow_disk(_at(present, key, content), size) for key, size in wanted.grow.items()]
     changes += [devices.destroy_disk(_at(present, key, content)) for key in wanted.destroy if key in present]

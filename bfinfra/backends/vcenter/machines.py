@@ -9,7 +9,7 @@ from typing import Any
 
 from pyVmomi import vim
 
-from bfinfra.backends.vcenter import devices, properties, refs
+from bfinfra.backends.vcenter import devices, guests, properties, refs
 from bfinfra.backends.vcenter.hardware import config_spec, needed, relocate_spec
 from bfinfra.backends.vcenter.names import sent
 from bfinfra.backends.vcenter.origins import ORIGIN, full_key, origin
@@ -89,6 +89,10 @@ class Machines:
             lambda content: properties.of(content, vim.VirtualMachine, list(moids), SOCKETS, properties.whole)
         )
         return {row.moid: int(row[CORES]) for row in read if row[CORES] and not row[CHOSEN]}
+
+    def addresses(self, moids: Sequence[str]) -> Mapping[str, frozenset[str]]:
+        """All addresses that VMware Tools report of these VMs, by id."""
+        return self._session.read(lambda content: guests.addresses(content, moids))
 
     def origins(self) -> list[Origin]:
         """Every VM, with what shows its origin."""

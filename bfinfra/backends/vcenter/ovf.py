@@ -16,6 +16,7 @@ from pyVmomi import vim
 from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import faults, properties, refs
 from bfinfra.backends.vcenter.certificates import HostTrust
+from bfinfra.backends.vcenter.devices import give_mac
 from bfinfra.backends.vcenter.hardware import extend
 from bfinfra.backends.vcenter.keepalive import KeepAlive
 from bfinfra.backends.vcenter.names import sent
@@ -68,7 +69,7 @@ class Imports:
         spec, items = self._spec(wanted)
 
         def take(content: vim.ServiceInstanceContent) -> Any:
-            _leave_out(spec.configSpec, wanted.surplus)
+            _fit_adapters(spec.configSpec, wanted)
             extend(
                 spec.configSpec, wanted.hardware, content, refs.refer(content, vim.HostSystem, wanted.host)
             )
@@ -201,9 +202,12 @@ class Imports:
                 raise
 
 
-def _leave_out(spec: Any, surplus: frozenset[int]) -> None:
+def _fit_adapters(spec: Any, wanted: Import) -> None:
+    """Leave out the adapters that are surplus, and give the others their MAC addresses."""
     cards = [c for c in spec.deviceChange or () if isinstance(c.device, vim.vm.device.VirtualEthernetCard)]
-    out = [card for index, card in enumerate(cards) if index in surplus]
+    out = [card for index, card in enumerate(cards) if index in wanted.surplus]
+    for index, card in enumerate(cards):
+        give_mac(card.device, wanted.macs.get(index, ""))
     spec.deviceChange = [c for c in spec.deviceChange or () if not any(c is o for o in out)]
 
 

@@ -42,7 +42,7 @@ class Attach:
 @dataclass(frozen=True, slots=True)
 class Nic:
     """A network adapter. `network`: id of its network or port group; `grouped`: whether that is distributed;
-    `rdma`: its protocol if it is paravirtual RDMA.
+    `rdma`: its protocol if it is paravirtual RDMA; `manual`: whether its MAC address was assigned by hand.
     """
 
     key: int
@@ -51,6 +51,7 @@ class Nic:
     mac: str
     grouped: bool = False
     rdma: str = ""
+    manual: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +186,10 @@ class Hardware:
     """Desired hardware; only what is set is sent. Sizes in bytes; networks by id; `extra` "" removes a key;
     `properties` by full key.
 
-    `nics`: adapter key → network; `add_rdma`: port group → protocol (rocev1, rocev2) of an adapter for RDMA;
-    `grow`: disk key → capacity; `add_disks`: with their controllers if missing; `drop`: device keys to
-    remove; `destroy`: keys of disks to delete with their files.
+    `nics`: adapter key → network; `macs`: adapter key → MAC address; `add_rdma`: port group → protocol
+    (rocev1, rocev2) of an adapter for RDMA; `add_macs`: of `add_nics`, then of `add_rdma`, "" for vCenter's
+    choice; `grow`: disk key → capacity; `add_disks`: with their controllers if missing; `drop`: device keys
+    to remove; `destroy`: keys of disks to delete with their files.
     """
 
     name: str | None = None
@@ -201,8 +203,10 @@ class Hardware:
     attach: tuple[Attach, ...] = ()
     drop: tuple[int, ...] = ()
     nics: Mapping[int, str] = field(default_factory=dict)
+    macs: Mapping[int, str] = field(default_factory=dict)
     add_nics: tuple[str, ...] = ()
     add_rdma: Mapping[str, str] = field(default_factory=dict)
+    add_macs: tuple[str, ...] = ()
     grow: Mapping[int, int] = field(default_factory=dict)
     add_disks: tuple[NewDisk, ...] = ()
     destroy: tuple[int, ...] = ()
@@ -271,6 +275,8 @@ class Import:
     files: Mapping[str, int]
     surplus: frozenset[int] = frozenset()
     """Positions of the OVF's network adapters that are left out."""
+    macs: Mapping[int, str] = field(default_factory=dict)
+    """MAC addresses of the OVF's network adapters, by their positions."""
     open: Callable[[str], BinaryIO] = field(repr=False)
     thin: bool = True
 

@@ -4,6 +4,7 @@ device.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ COLD = (
     DEVICE.VirtualIDEController,
     DEVICE.VirtualTPM,
 )  # these change in a machine that is off, only
+UNICAST = re.compile(r"[0-9a-f][02468ace](:[0-9a-f]{2}){5}", re.IGNORECASE)
 SCSI_ITSELF = 7  # the unit number of the SCSI adapter on its own bus
 SCSI_ADAPTERS = 3  # the first one's unit number on the PCI bus
 
@@ -58,15 +60,21 @@ def change_devices(inventory: Inventory, vm: Managed, changes: Any) -> tuple[lis
     """
     bay = Bay(inventory, vm, list(vm["config"].hardware.device), vm["runtime"].powerState == "poweredOn", {})
     for index, change in enumerate(changes):
-        if bay.running and isinstance(change.device, COLD):
-            raise vim.fault.InvalidPowerState(
-                requestedState="poweredOff",
-                existingState="poweredOn",
-                msg="The attempted operation cannot be performed in the current state (Powered on).",
-            )
+        if isinstance(change.device, COLD):
+            need_off(bay)
         {"add": add, "edit": edit, "remove": remove}[change.operation or "edit"](bay, change, index)
     relink(bay.devices)
     return bay.devices, bay.new_keys
+
+
+def need_off(bay: Bay) -> None:
+    """InvalidPowerState for a machine that runs."""
+    if bay.running:
+        raise vim.fault.InvalidPowerState(
+            requestedState="poweredOff",
+            existingState="poweredOn",
+            msg="The attempted operation cannot be performed in the current state (Powered on).",
+        )
 
 
 def add(bay: Bay, change: Any, index: int) -> None:
@@ -238,6 +246,8 @@ def back_nic(bay: Bay, nic: Any, index: int) -> None:
         )
     else:
         raise invalid(index, "device.backing", "an adapter needs a network")
+    if (nic.addressType or "").lower() == "manual" and not UNICAST.fullmatch(nic.macAddress or ""):
+        raise invalid(index, "device.macAddress", f"{nic.macAddress!r} is no MAC address of an adapter")
     if not nic.macAddress:
         digest = bay.inventory.new_uuid(f"mac {bay.vm.moid} {nic.key}").replace("-", "")
         nic.addressType, nic.macAddress = (
@@ -283,6 +293,8 @@ def edit(bay: Bay, change: Any, index: int) -> None:
             object.__setattr__(new, info.name, getattr(old, info.name))
     others = [each for each in bay.devices if each is not old]
     if isinstance(new, DEVICE.VirtualEthernetCard):
+        if new.macAddress != old.macAddress:
+            need_off(bay)
         back_nic(bay, new, index)
     elif isinstance(new, DEVICE.VirtualPCIPassthrough):
         check_pci(bay.inventory, bay.vm, new, others, index)
