@@ -80,6 +80,18 @@ def test_two_servers_with_one_address_are_reported_at_both_places(tmp_path):
     )
 
 
+def test_two_adapters_with_one_mac_are_reported_at_both_places(tmp_path):
+    same = "mac: 00-50-56-00-00-0A"
+    [message] = read(
+        tmp_path,
+        servers(
+            a=f"N: {{network: VM Network, {same}}}",
+            b="N: {network: VM Network, mac: '00:50:56:00:00:0b'}, M: {network: VM Network, mac: 00:50:56:00:00:0a}",
+        ),
+    )
+    assert "bitfusion_server/b: the MAC address 00:50:56:00:00:0a is bitfusion_server/a's already" in message
+
+
 def test_all_conflicts_are_reported_at_once(tmp_path):
     one, other = (
         "N: {network: VM Network, address: 10.0.0.5/24}",

@@ -395,6 +395,16 @@ CHANGED_FIELDS = [
     {"disk_provisioning": "thick"},
     {"attach": "dynamic"},
     {"networks": {"Network 1": {"network": "VM Network", "address": "10.2.0.6/24", "gateway": "10.2.0.1"}}},
+    {
+        "networks": {
+            "Network 1": {
+                "network": "VM Network",
+                "address": "10.2.0.6/24",
+                "gateway": "10.2.0.1",
+                "mac": "00:50:56:00:00:0a",
+            }
+        }
+    },
     {"properties": {"hostname": "other.small.test"}},
     {"gpus": 0},
     {"datastore": "shared"},

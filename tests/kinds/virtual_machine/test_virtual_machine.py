@@ -343,6 +343,7 @@ PLACES = replace(
 ON, OFF = [Write], [Stop, Write, Start]
 V100, T4 = "grid_v100d-16c", "grid_t4-16c"
 ROCE = {"network": "roce", "type": "pvrdma"}
+MACS = ("00:50:56:00:00:0a", "00:50:56:00:00:0b")
 
 
 @pytest.mark.parametrize(
@@ -381,6 +382,55 @@ ROCE = {"network": "roce", "type": "pvrdma"}
             OFF,
             {"drop": (4001,)},
             {"adapters.two"},
+        ),
+        (
+            {"adapters": [{"network": "VM Network", "mac": MACS[0]}]},
+            {},
+            OFF,
+            {"macs": {4000: MACS[0]}},
+            {"adapters.0.mac"},
+        ),
+        (
+            {"adapters": [{"network": "other", "mac": MACS[0]}]},
+            {},
+            OFF,
+            {"nics": {4000: OTHER}, "macs": {4000: MACS[0]}},
+            {"adapters.0.network", "adapters.0.mac"},
+        ),
+        (
+            {"adapters": [{"network": "VM Network"}, {"network": "other", "mac": MACS[1]}]},
+            {"nics": (Nic(4000, "", NETWORK, MACS[1].upper()), Nic(4001, "", NETWORK, MACS[0]))},
+            ON,
+            {"nics": {4000: OTHER}},
+            {"adapters.1.network"},
+        ),
+        (
+            {"adapters": [{"network": "VM Network", "mac": MACS[1]}]},
+            {"nics": (Nic(4000, "one", NETWORK, MACS[0]), Nic(4001, "two", NETWORK, MACS[1]))},
+            OFF,
+            {"drop": (4000,)},
+            {"adapters.one"},
+        ),
+        (
+            {"adapters": [{"network": "VM Network"}, {"network": "other", "mac": MACS[0]}]},
+            {},
+            OFF,
+            {"add_nics": (OTHER,), "add_macs": (MACS[0],)},
+            {"adapters.1"},
+        ),
+        (
+            {
+                "adapters": [
+                    {**ROCE, "mac": MACS[1]},
+                    {"network": "VM Network"},
+                    {"network": "other", "mac": MACS[0]},
+                ],
+                "reserve": True,
+            },
+            {"nics": (), "reserved": True},
+            OFF,
+            {"add_nics": (NETWORK, OTHER), "add_rdma": {GROUP: "rocev2"}, "add_macs": ("", MACS[0], MACS[1])},
+            {"adapters.0", "adapters.1", "adapters.2"},
         ),
         (
             {"vgpus": [V100], "reserve": True},
@@ -426,9 +476,8 @@ def test_devices_that_are_others_are_mended(changes, had, steps, hardware, field
     assert kinds(found) == steps
     given = found[steps.index(Write)].hardware
     assert hardware.items() <= vars(given).items()
-    assert {
-        name for name in ("nics", "add_nics", "add_rdma", "drop", "attach", "grow") if getattr(given, name)
-    } == hardware.keys() - {"reserve"}
+    names = ("nics", "macs", "add_nics", "add_rdma", "drop", "attach", "grow")
+    assert {name for name in names if getattr(given, name)} == hardware.keys() - {"reserve", "add_macs"}
     assert {change.field for change in found[0].changes} == fields
 
 
@@ -469,6 +518,25 @@ def test_devices_that_agree_in_another_order_are_left():
         decide("w1", wanted, existing(wanted, **had), PlanContext(OWN, facts=VirtualMachineFacts(PLACES)))
         == ()
     )
+
+
+@pytest.mark.parametrize("before", [None, MACS[0]])
+def test_an_adapter_without_a_mac_in_the_file_keeps_its_own(before):
+    had = existing(
+        spec(adapters=[{"network": "VM Network", "mac": before}]), nics=(Nic(4000, "", NETWORK, MACS[0]),)
+    )
+    found = decide("w1", spec(), had, context())
+    assert kinds(found) == ([Write] if before else [])
+    assert all(not step.hardware.macs for step in found)
+
+
+def test_a_description_has_the_macs_that_were_assigned_by_hand():
+    nics = (Nic(4000, "", NETWORK, MACS[0].upper(), manual=True), Nic(4001, "", NETWORK, MACS[1]))
+    places = MachinePlaces("esx", "c", "d", "", "", ("VM Network", "VM Network"))
+    assert description(existing(spec(), nics=nics), places).fields["adapters"] == [
+        {"network": "VM Network", "mac": MACS[0]},
+        {"network": "VM Network"},
+    ]
 
 
 def test_an_adapter_for_a_port_group_that_this_site_makes_waits_for_it():
@@ -753,7 +821,10 @@ def test_one_with_pvrdma_and_cloud_init(sandbox, tmp_path):
     machine = site["virtual_machine"]["sckubw01"]
     machine |= {
         "host": "esx1.small.test",
-        "adapters": [{"network": "VM Network"}, {"network": "high-speed", "type": "pvrdma"}],
+        "adapters": [
+            {"network": "VM Network", "mac": MACS[0]},
+            {"network": "high-speed", "type": "pvrdma", "mac": MACS[1]},
+        ],
         "cloud_init": {"user_data": "user-data"},
     }
     path = tmp_path / "site.yaml"
@@ -769,11 +840,11 @@ def test_one_with_pvrdma_and_cloud_init(sandbox, tmp_path):
     with administrator(sandbox) as si:
         vm = si.content.searchIndex.FindByInventoryPath("/dc/vm/sckubw01")
         cards = [
-            (type(d).__name__.rpartition(".")[2], getattr(d, "deviceProtocol", None))
+            (type(d).__name__.rpartition(".")[2], getattr(d, "deviceProtocol", None), d.macAddress)
             for d in vm.config.hardware.device
             if "Vmxnet3" in type(d).__name__
         ]
-        assert cards == [("VirtualVmxnet3", None), ("VirtualVmxnet3Vrdma", "rocev2")]
+        assert cards == [("VirtualVmxnet3", None, MACS[0]), ("VirtualVmxnet3Vrdma", "rocev2", MACS[1])]
         assert vm.config.memoryReservationLockedToMax
         assert {o.key: o.value for o in vm.config.extraConfig}["guestinfo.userdata.encoding"] == "gzip+base64"
         assert disks(vm) == {(0, 1): (40, "local")}
@@ -860,5 +931,7 @@ CHANGED_FIELDS = [
     {"resource_pool": "gpu"},
     {"vgpus": ["grid_t4-8c"]},
     {"template": "centos-8"},
+    {"adapters": [{"network": "VM Network", "mac": "00:50:56:00:00:0A"}]},
+    {"adapters": [{"network": "VM Network", "mac": "00-50-56-00-00-0b"}]},
 ]
 SLOW_TO_CHANGE = True

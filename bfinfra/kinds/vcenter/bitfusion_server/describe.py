@@ -91,6 +91,8 @@ def _networks(machine: Vm, origin: Origin, places: MachinePlaces) -> tuple[dict[
             items["gateway"] = gateway
         if names := machine.properties.get(keys.get("dns", "")):
             items["dns"] = [each.strip() for each in names.split(",")]
+        if nic.manual:
+            items["mac"] = nic.mac.lower()
         found[nic.label or f"Network {index}"] = items
     return found, used
 

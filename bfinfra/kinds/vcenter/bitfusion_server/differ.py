@@ -5,16 +5,16 @@ that removes them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from bfinfra.backends.ova import Ova
-from bfinfra.backends.vcenter.vm import Attach, Attached
+from bfinfra.backends.vcenter.vm import Attach, Attached, Nic
 from bfinfra.kinds.vcenter.base.machine.hardware import check_cpus, grows
 from bfinfra.kinds.vcenter.bitfusion_server import registration
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
 from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO, MMIO_SIZE, OVA, BitfusionServerFacts, State
-from bfinfra.kinds.vcenter.bitfusion_server.target import Target
+from bfinfra.kinds.vcenter.bitfusion_server.target import Adapter, Target
 from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.errors import Refusal
 from bfinfra.model.records import dataclass
@@ -22,7 +22,9 @@ from bfinfra.model.secret import Secret
 from bfinfra.model.units import bytes_text
 
 ALIVE = frozenset({"networks", "disk"})
-"""Fields that can change while the VM runs. To add or remove an adapter, the VM must be off."""
+"""Fields that can change while the VM runs. To add or remove an adapter, or to give one another MAC address,
+the VM must be off.
+"""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ def between(name: str, spec: Spec, state: State, target: Target, facts: Bitfusio
     """The differences that a reconfiguration can remove. `misplaced` returns the others."""
     machine = state.machine
     attach, drop = _devices(machine.pci, target.attach)
-    nics, add, surplus, net_changes = _adapters(state, target, facts)
+    adapters, net_changes = _adapters(state, target, facts)
     values, value_changes = _properties(name, spec, state, target, facts)
     grow = _grown(spec, state, target)
     window, wanted = _window(machine.extra), _window(target.extra)
@@ -76,13 +78,15 @@ def between(name: str, spec: Spec, state: State, target: Target, facts: Bitfusio
         "firmware": "efi" if "firmware" in fields else None,
         "extra": extra,
         "attach": attach,
-        "drop": (*drop, *surplus),
-        "nics": nics,
-        "add_nics": add,
+        **adapters._asdict(),
+        "drop": (*drop, *adapters.drop),
         "grow": grow,
     }
-    off = any(each.partition(".")[0] not in ALIVE for each in fields) or bool(add or surplus)
-    later = next((each for each in (*nics.values(), *add) if isinstance(each, Unknown)), None)
+    off = any(each.partition(".")[0] not in ALIVE for each in fields) or bool(
+        adapters.macs or adapters.add_nics or adapters.drop
+    )
+    places = (*adapters.nics.values(), *adapters.add_nics)
+    later = next((each for each in places if isinstance(each, Unknown)), None)
     return Difference(tuple(changes), off, hardware, values, later)
 
 
@@ -178,33 +182,53 @@ def _pci_wanted(devices: tuple[Attach, ...]) -> list[str]:
     return sorted(d.profile or d.address or f"any {d.vendor:04x}:{d.device:04x}" for d in devices)
 
 
-def _adapters(
-    state: State, target: Target, facts: BitfusionServerFacts
-) -> tuple[dict[int, str | Unknown], tuple[str | Unknown, ...], tuple[int, ...], list[Change]]:
-    """Adapters to move (key → network), to add, and to remove (keys), and the changes for people. Adapters
-    are matched in their order.
-    """
-    nics, wanted = state.machine.nics, target.adapters
-    if [nic.network for nic in nics] == [adapter.network for adapter in wanted]:
-        return {}, (), (), []
+class Adapters(NamedTuple):
+    """Fields of `Hardware`."""
+
+    nics: Mapping[int, str | Unknown]
+    macs: Mapping[int, str]
+    add_nics: tuple[str | Unknown, ...]
+    add_macs: tuple[str, ...]
+    drop: tuple[int, ...]
+
+
+def _adapters(state: State, target: Target, facts: BitfusionServerFacts) -> tuple[Adapters, list[Change]]:
+    """What a reconfiguration does to the adapters, and the changes for people."""
     names = {n.moid: n.name for n in facts.inventory.networks}
-    moved = {nic.key: a.network for nic, a in zip(nics, wanted, strict=False) if nic.network != a.network}
+    pairs, left = _pairs(state.machine.nics, target.adapters)
+    kept = [(nic, a) for nic, a in pairs if nic is not None]
+    new = [a for nic, a in pairs if nic is None]
+    moved = [(nic, a) for nic, a in kept if nic.network != a.network]
+    macs = [(nic, a) for nic, a in kept if a.mac and a.mac != nic.mac.lower()]
     changes = [
-        Change(f"networks.{a.label}.network", names.get(nic.network, nic.network), a.name)
-        for nic, a in zip(nics, wanted, strict=False)
-        if nic.network != a.network
+        *(Change(f"networks.{a.label}.network", names.get(n.network, n.network), a.name) for n, a in moved),
+        *(Change(f"networks.{a.label}.mac", nic.mac, a.mac) for nic, a in macs),
+        *(Change(f"networks.{a.label}.network", None, a.name) for a in new),
+        *(Change(f"networks.{nic.label}", names.get(nic.network, nic.network), None) for nic in left),
     ]
-    changes += [Change(f"networks.{a.label}.network", None, a.name) for a in wanted[len(nics) :]]
-    changes += [
-        Change(f"networks.{nic.label}", names.get(nic.network, nic.network), None)
-        for nic in nics[len(wanted) :]
-    ]
-    return (
-        moved,
-        tuple(a.network for a in wanted[len(nics) :]),
-        tuple(nic.key for nic in nics[len(wanted) :]),
-        changes,
+    fields = Adapters(
+        {nic.key: a.network for nic, a in moved},
+        {nic.key: a.mac for nic, a in macs},
+        tuple(a.network for a in new),
+        tuple(a.mac for a in new),
+        tuple(nic.key for nic in left),
     )
+    return fields, changes
+
+
+def _pairs(
+    nics: Sequence[Nic], wanted: Sequence[Adapter]
+) -> tuple[list[tuple[Nic | None, Adapter]], list[Nic]]:
+    """Each of the site's adapters with the VM's, None for one to add; and those to remove. One with the
+    wanted MAC address is taken first, the others in their order. If the file gives all adapters theirs and
+    none is added or removed, all are taken in their order: the OVA counts its adapters.
+    """
+    ordered = len(nics) == len(wanted) and all(a.mac for a in wanted)
+    known = {} if ordered else {nic.mac.lower(): nic for nic in nics}
+    own = {a.label: known[a.mac] for a in wanted if a.mac in known}
+    left = [nic for nic in nics if nic not in own.values()]
+    pairs = [(own.get(a.label) or (left.pop(0) if left else None), a) for a in wanted]
+    return pairs, left
 
 
 def _properties(

@@ -15,7 +15,7 @@ from bfinfra.kinds.vcenter.base.machine.steps import Delete, Discard, Move, OnMa
 from bfinfra.kinds.vcenter.bitfusion_server.packages import Packages
 from bfinfra.kinds.vcenter.bitfusion_server.state import IMPORTING, MARK, OVA, identity, release
 from bfinfra.kinds.vcenter.bitfusion_server.steps import Deploy
-from bfinfra.kinds.vcenter.bitfusion_server.target import Target, surplus, there
+from bfinfra.kinds.vcenter.bitfusion_server.target import Target, macs, surplus, there
 from bfinfra.model import process
 from bfinfra.model.errors import BfinfraError, Conflict, Missing, Problem
 from bfinfra.model.kind import Done, Report
@@ -52,6 +52,7 @@ class Runs:
             extra=notes | dict(target.extra),
             attach=target.attach,
             add_nics=tuple(there(a.network) for a in target.adapters if not a.ovf),
+            add_macs=tuple(a.mac for a in target.adapters if not a.ovf),
         )
         whole = sealed(hardware, target.properties, {}, f"bitfusion_server/{step.name}", self._site)
         wanted = Import(
@@ -60,6 +61,7 @@ class Runs:
             networks=dict.fromkeys((n.name for n in package.networks), there(target.adapters[0].network))
             | {a.ovf: there(a.network) for a in target.adapters if a.ovf},
             surplus=surplus(package, target.adapters),
+            macs=macs(package, target.adapters),
             properties=whole.properties,
             folder=target.folder,
             pool=there(target.pool),
@@ -134,6 +136,7 @@ class Runs:
             wanted.hardware,
             extra={**wanted.hardware.extra, IMPORTING: ""},
             drop=drop,
+            macs={nics[index].key: mac for index, mac in wanted.macs.items() if index < len(nics)},
             properties=wanted.properties,
         )
 

@@ -18,6 +18,8 @@ from pydantic import (
 )
 
 from bfinfra.kinds.capabilities import GRAPHICS, SERVERS, library, server
+from bfinfra.kinds.vcenter.base.machine import mac
+from bfinfra.kinds.vcenter.base.machine.mac import Mac
 from bfinfra.model import conflict, resource
 from bfinfra.model.choice import one_of
 from bfinfra.model.conflict import Taken
@@ -116,6 +118,11 @@ class Network(Part):
     """Default gateway."""
     dns: tuple[Address, ...] = ()
     """Name servers."""
+    mac: Mac | None = None
+    """MAC address, such as 00:50:56:12:34:56; default vCenter's choice. A DHCP reservation needs one: from
+    00:50:56:00:00:00 to 00:50:56:3f:ff:ff, VMware's range for fixed addresses, or from a range of your own.
+    The VM must be off to change it. One that leaves the file stays as it is.
+    """
     keys: dict[Item, str] = Field(default_factory=dict)
     """The OVA property that takes the address, netmask, gateway or dns, if its label doesn't tell."""
 
@@ -207,12 +214,13 @@ class Spec(resource.Spec):
         return self
 
     def takes(self, name: str) -> Iterator[Taken]:
-        """Its name among VMs, and the addresses of its adapters. Clients reach it by the first."""
+        """Its name among VMs, and the IP and MAC addresses of its adapters. Clients reach it by the first."""
         yield conflict.thing("", f"the VM {name}", "VM", self.folder.strip("/"))
         for place, (label, each) in enumerate(self.networks.items()):
             yield from conflict.address(
                 f"networks.{label}.address", each.address or "", on=(each.network, place > 0)
             )
+            yield from mac.taken(f"networks.{label}.mac", each.mac)
 
     def answers_at(self) -> str:
         """The address of its first adapter; "" for DHCP."""

@@ -44,6 +44,7 @@ class Adapter:
     ovf: str
     network: str | Unknown
     name: str
+    mac: str = ""
 
 
 def there(thing: str | Unknown) -> str:
@@ -266,6 +267,7 @@ def _adapters(spec: Spec, ova: Ova, detail: HostDetail, context: PlanContext) ->
                 ovf=ovf,
                 network=_network(label, spec, detail, context),
                 name=spec.networks[label].network,
+                mac=spec.networks[label].mac or "",
             )
         )
     return tuple(sorted(found, key=lambda a: names.index(a.ovf) if a.ovf else len(names)))
@@ -273,11 +275,21 @@ def _adapters(spec: Spec, ova: Ova, detail: HostDetail, context: PlanContext) ->
 
 def surplus(ova: Ova, adapters: tuple[Adapter, ...]) -> frozenset[int]:
     """The positions of the OVA's adapters for which the site has no network."""
-    used = {a.ovf for a in adapters}
-    first = {network: index for index, network in reversed(list(enumerate(ova.hardware.adapters)))}
+    used, first = {a.ovf for a in adapters}, _first(ova)
     return frozenset(
         i for i, network in enumerate(ova.hardware.adapters) if network not in used or first[network] != i
     )
+
+
+def macs(ova: Ova, adapters: tuple[Adapter, ...]) -> dict[int, str]:
+    """The MAC addresses that the site gives to the OVA's adapters, by their positions."""
+    first = _first(ova)
+    return {first[each.ovf]: each.mac for each in adapters if each.mac and each.ovf in first}
+
+
+def _first(ova: Ova) -> dict[str, int]:
+    """The position of the first adapter on each network of the OVA."""
+    return {network: index for index, network in reversed(list(enumerate(ova.hardware.adapters)))}
 
 
 def _network(label: str, spec: Spec, detail: HostDetail, context: PlanContext) -> str | Unknown:

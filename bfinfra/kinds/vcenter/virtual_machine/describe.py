@@ -47,7 +47,8 @@ def description(state: State, places: MachinePlaces) -> Description:
 
 
 def _adapter(nic: Nic, network: str) -> dict[str, str]:
-    return {"network": network} | ({"type": "pvrdma", "protocol": nic.rdma} if nic.rdma else {})
+    rdma = {"type": "pvrdma", "protocol": nic.rdma} if nic.rdma else {}
+    return {"network": network, **rdma, **({"mac": nic.mac.lower()} if nic.manual else {})}
 
 
 def _disks(machine: Vm, home: str) -> dict[str, object]:

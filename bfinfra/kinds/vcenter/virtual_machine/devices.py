@@ -5,7 +5,7 @@ reconfiguration that removes them. Pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -72,15 +72,17 @@ def adapters(spec: Spec, where: Sequence[Place]) -> dict[str, Any]:
 
 
 def _added(pairs: Sequence[tuple[Adapter, Place]]) -> dict[str, Any]:
+    plain, rdma = ([pair for pair in pairs if bool(pair[0].rdma) is which] for which in (False, True))
     return {
-        "add_nics": tuple(place for adapter, place in pairs if not adapter.rdma),
-        "add_rdma": {place: adapter.rdma for adapter, place in pairs if adapter.rdma},
+        "add_nics": tuple(place for _, place in plain),
+        "add_rdma": {place: adapter.rdma for adapter, place in rdma},
+        "add_macs": tuple(adapter.mac or "" for adapter, _ in (*plain, *rdma)),
     }
 
 
 def between(spec: Spec, machine: Vm, context: PlanContext) -> Difference:
-    """The differences in devices. An adapter on the right network stays. Of the others, one of the same type
-    is moved before one is added.
+    """The differences in devices. An adapter with the wanted MAC address is taken first, then one on the
+    right network. Of the others, one of the same type is moved before one is added.
     """
     nics, gpus, disk = (
         _compared(spec, machine, places(spec, context), context.facts.inventory),
@@ -104,24 +106,21 @@ def between(spec: Spec, machine: Vm, context: PlanContext) -> Difference:
 
 
 def _compared(spec: Spec, machine: Vm, where: Sequence[Place], inventory: Inventory) -> Difference:
-    left, new, moved = list(machine.nics), [], list[tuple[int, Nic]]()
-    for index, (adapter, place) in enumerate(zip(spec.adapters, where, strict=True)):
-        if (
-            right := next((nic for nic in left if (nic.network, nic.rdma) == (place, adapter.rdma)), None)
-        ) is not None:
-            left.remove(right)
-        else:
-            new.append(index)
-    for index in tuple(new):
-        if (same := next((nic for nic in left if nic.rdma == spec.adapters[index].rdma), None)) is not None:
-            left.remove(same)
-            new.remove(index)
-            moved.append((index, same))
+    kept = _kept(spec.adapters, where, machine.nics)
+    left = [nic for nic in machine.nics if nic not in kept.values()]
+    new = [index for index in range(len(spec.adapters)) if index not in kept]
+    moved = [(index, nic) for index, nic in kept.items() if nic.network != where[index]]
+    macs = [
+        (nic, index, mac)
+        for index, nic in kept.items()
+        if (mac := spec.adapters[index].mac) and mac != nic.mac.lower()
+    ]
     names = {network.moid: network.name for network in inventory.networks}
     changes = [
         Change(f"adapters.{index}.network", names.get(nic.network, nic.network), spec.adapters[index].network)
         for index, nic in moved
     ]
+    changes += [Change(f"adapters.{index}.mac", nic.mac, mac) for nic, index, mac in macs]
     changes += [
         Change(f"adapters.{index}", None, _text(spec.adapters[index].network, spec.adapters[index].rdma))
         for index in new
@@ -132,6 +131,7 @@ def _compared(spec: Spec, machine: Vm, where: Sequence[Place], inventory: Invent
     ]
     given = {
         "nics": {nic.key: where[index] for index, nic in moved},
+        "macs": {nic.key: mac for nic, _, mac in macs},
         "drop": tuple(nic.key for nic in left),
         **_added([(spec.adapters[index], where[index]) for index in new]),
     }
@@ -143,7 +143,25 @@ def _compared(spec: Spec, machine: Vm, where: Sequence[Place], inventory: Invent
         ),
         None,
     )
-    return Difference(tuple(changes), given, bool(new or left) or any(nic.rdma for _, nic in moved), later)
+    off = bool(new or left or macs) or any(nic.rdma for _, nic in moved)
+    return Difference(tuple(changes), given, off, later)
+
+
+def _kept(adapters: Sequence[Adapter], where: Sequence[Place], nics: Sequence[Nic]) -> dict[int, Nic]:
+    """The adapter of the VM for each of the site's that has one."""
+    found, left = dict[int, Nic](), list(nics)
+    fits: tuple[Callable[[Nic, int], bool], ...] = (
+        lambda nic, index: nic.mac.lower() == adapters[index].mac,
+        lambda nic, index: nic.network == where[index],
+        lambda *_: True,
+    )
+    for fit in fits:
+        for index, adapter in enumerate(adapters):
+            fitting = (nic for nic in left if nic.rdma == adapter.rdma and fit(nic, index))
+            if index not in found and (nic := next(fitting, None)) is not None:
+                found[index] = nic
+                left.remove(nic)
+    return dict(sorted(found.items()))
 
 
 def _text(network: str, rdma: str) -> str:

@@ -8,6 +8,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from bfinfra.kinds.capabilities import GRAPHICS, PVRDMA, host, hosts, template
+from bfinfra.kinds.vcenter.base.machine import mac
+from bfinfra.kinds.vcenter.base.machine.mac import Mac
 from bfinfra.model import conflict, resource
 from bfinfra.model.choice import one_of
 from bfinfra.model.conflict import Taken
@@ -38,6 +40,11 @@ class Adapter(Part):
     """
     protocol: Literal["rocev1", "rocev2"] = "rocev2"
     """The protocol of PVRDMA."""
+    mac: Mac | None = None
+    """MAC address, such as 00:50:56:12:34:56; default vCenter's choice. A DHCP reservation needs one: from
+    00:50:56:00:00:00 to 00:50:56:3f:ff:ff, VMware's range for fixed addresses, or from a range of your own.
+    The VM must be off to change it. One that leaves the file stays as it is.
+    """
 
     @property
     def rdma(self) -> str:
@@ -161,8 +168,10 @@ class Spec(resource.Spec):
         return {field: file for field, file in named.items() if file}
 
     def takes(self, name: str) -> Iterator[Taken]:
-        """Its name among VMs."""
+        """Its name among VMs, and the MAC addresses of its adapters."""
         yield conflict.thing("", f"the VM {name}", "VM", self.folder.strip("/"))
+        for index, each in enumerate(self.adapters):
+            yield from mac.taken(f"adapters.{index}.mac", each.mac)
 
     @property
     def reserved(self) -> bool:
