@@ -48,7 +48,7 @@ class Spec(resource.Spec):
     """The Python interpreter there, for Ansible's modules: its path, or its name."""
     vm: Annotated[str, Ref("virtual_machine")] | None = None
     """The virtual machine of this site that it is. bfinfra connects once that runs, and removes what is on it
-    before it deletes it.
+    before it deletes it. A plan warns if VMware Tools there report other addresses than `address`.
     """
 
     @model_validator(mode="after")

@@ -30,6 +30,7 @@ from bfinfra.kinds.vcenter.base.machine.steps import (
     Stop,
     Write,
 )
+from bfinfra.kinds.vcenter.virtual_machine import reported
 from bfinfra.kinds.vcenter.virtual_machine.checks import CHECKS
 from bfinfra.kinds.vcenter.virtual_machine.decide import decide
 from bfinfra.kinds.vcenter.virtual_machine.describe import described, description
@@ -143,6 +144,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
                 namesakes({name: specs[name] for name in specs.keys() - states.keys()}, briefs, inventory),
                 self._rooms(specs, states, inventory) if include_unlisted else {},
                 self._sockets(specs, states),
+                self._reported(states) if include_unlisted else {},
             ),
             {name: why for name, why in unread.items() if name not in states},
         )
@@ -162,7 +164,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: VirtualMachineFacts | None) -> Iterator[Conflict]:
         """Disks that don't fit on their datastores; hosts that can't take a VM; VMs of the same name
-        elsewhere.
+        elsewhere; guests that don't have the address of the Linux machine that they are.
         """
         if facts is None:
             return
@@ -180,6 +182,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         found = asked(wanted, states, facts.inventory)
         yield from checks.conflicts(found, facts.inventory, facts.rooms, ours)
         yield from elsewhere(facts.namesakes)
+        yield from reported.conflicts(wanted, facts.reported)
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
@@ -298,6 +301,12 @@ class VirtualMachine(kind.Kind[Spec, State]):
         live = {Key(NAME, name): state for name, state in states.items()}
         hosts = {host.moid for each in asked(wanted, live, inventory) for host in each.hosts(inventory)}
         return self._vcenter.hosts.rooms(hosts) if hosts else {}
+
+    def _reported(self, states: Mapping[str, State]) -> Mapping[str, frozenset[str]]:
+        """The addresses of guests by VM. Raises RemoteError."""
+        moids = reported.asked(self._site.resources, states)
+        found = self._vcenter.machines.addresses([*moids.values()]) if moids else {}
+        return {name: found[moid] for name, moid in moids.items() if moid in found}
 
     def _items(
         self, specs: Mapping[str, Spec], states: Mapping[str, State]

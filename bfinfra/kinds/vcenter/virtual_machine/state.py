@@ -55,7 +55,8 @@ class VirtualMachineFacts:
     cloud-init's files by VM, encoded, or why they can't be read, without files that don't exist yet; `away`
     has the first of those. `declared`: the properties that OVF items let one set, by library and name.
     `secrets`: what is known of secret properties, by VM. `rooms`: what hosts have for VMs, by their ids,
-    where one is to be made or changed. `sockets`: VM id → cores per socket, where the CPUs change.
+    where one is to be made or changed. `sockets`: VM id → cores per socket, where the CPUs change. `reported`: the addresses of guests that Linux machines of the site
+    are, by VM.
     """
 
     inventory: Inventory = field(default_factory=Inventory)
@@ -68,6 +69,7 @@ class VirtualMachineFacts:
     namesakes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     rooms: Mapping[str, Room] = field(default_factory=dict)
     sockets: Mapping[str, int] = field(default_factory=dict)
+    reported: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 def identity(site: str, name: str) -> str:
