@@ -35,6 +35,7 @@ from bfinfra.kinds.vcenter.virtual_machine.state import MARK, State, VirtualMach
 from bfinfra.kinds.vcenter.virtual_machine.steps import DeleteDisks, Deployed, Make
 from bfinfra.model.awaited import UNNOTED, Absent, Awaited
 from bfinfra.model.compare import Unknown
+from bfinfra.model.conflict import Spot, twice
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.errors import Refusal, Unsafe
 from bfinfra.model.mark import Mark
@@ -528,6 +529,16 @@ def test_an_adapter_without_a_mac_in_the_file_keeps_its_own(before):
     found = decide("w1", spec(), had, context())
     assert kinds(found) == ([Write] if before else [])
     assert all(not step.hardware.macs for step in found)
+
+
+def test_two_adapters_of_one_machine_have_two_macs():
+    one, other, same = ({"network": "VM Network", "mac": each} for each in (*MACS, MACS[0].upper()))
+    key = Key("virtual_machine", "w1")
+    found = [
+        [each.at for each in twice((key, each) for each in spec(adapters=wanted).takes("w1"))]
+        for wanted in ([one, other, {"network": "VM Network"}], [one, same])
+    ]
+    assert found == [[], [Spot(key, "adapters.1.mac")]]
 
 
 def test_a_description_has_the_macs_that_were_assigned_by_hand():
