@@ -14,7 +14,7 @@ from bfinfra.kinds import power
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.vcenter.base import datastores
 from bfinfra.kinds.vcenter.base.machine import checks
-from bfinfra.kinds.vcenter.base.machine.notes import IMPORTING, MARK, MARKS, OF_ALL, SECRETS
+from bfinfra.kinds.vcenter.base.machine.notes import IMPORTING, MARKS, OF_ALL
 from bfinfra.kinds.vcenter.base.machine.places import by_path, detailed, here, named, places_of, unread_of
 from bfinfra.kinds.vcenter.base.machine.run import run
 from bfinfra.kinds.vcenter.base.machine.secrets import SecretProperty, pepper_of, sealed
@@ -41,7 +41,7 @@ from bfinfra.kinds.vcenter.virtual_machine.make import pair
 from bfinfra.kinds.vcenter.virtual_machine.properties import look
 from bfinfra.kinds.vcenter.virtual_machine.space import claims
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
-from bfinfra.kinds.vcenter.virtual_machine.state import GUEST, KEYS, State, VirtualMachineFacts, encoded
+from bfinfra.kinds.vcenter.virtual_machine.state import GUEST, KEYS, State, VirtualMachineFacts, encoded, read
 from bfinfra.kinds.vcenter.virtual_machine.steps import DeleteDisks, Deployed, Make
 from bfinfra.model import compare, kind, process
 from bfinfra.model.awaited import UNNOTED, Away, absent
@@ -154,7 +154,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         moids = sorted(each.moid for each in self._vcenter.machines.origins() if described(each))
         inventory = self._vcenter.inventory.read()
         for machine in here(self._vcenter.machines.read(moids, KEYS) if moids else (), inventory):
-            yield description(_state(machine), places_of(machine, inventory))
+            yield description(read(machine), places_of(machine, inventory))
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -350,7 +350,7 @@ def _states(machines: Sequence[Vm], mine: Mapping[str, str]) -> dict[str, State]
     states: dict[str, State] = {}
     for machine in machines:
         if machine.moid in mine and not machine.unread and not by_path(machine):
-            state, name = _state(machine), mine[machine.moid]
+            state, name = read(machine), mine[machine.moid]
             if name not in states or (state.mark is not None and states[name].mark is None):
                 states[name] = state
     return states
@@ -367,26 +367,6 @@ def _templates(specs: Mapping[str, Spec], before: Sequence[Mark]) -> set[str]:
     """The templates that the site names, and those that its machines were made from."""
     texts = {spec.template for spec in specs.values()} | {(m.applied or {}).get("template") for m in before}
     return {text for text in texts if text}
-
-
-def _state(machine: Vm) -> State:
-    noted = Mark.decode(machine.extra.get(MARK))
-    mark = noted.where(machine.instance_uuid) if noted else None
-    copy = (
-        f"the VM {machine.name} is a copy of {noted.address} of the site {noted.site}"
-        if noted and mark is None
-        else ""
-    )
-    adapters = ((mark.applied if mark else None) or {}).get("adapters") or ()
-    kept = Mark.decode(machine.extra.get(SECRETS))
-    return State(
-        mark=mark,
-        copy=copy,
-        digests=(kept.applied if kept else None) or {},
-        machine=machine,
-        importing=bool(machine.extra.get(IMPORTING)) and not copy,
-        networks=tuple(str(each["network"]) for each in adapters),
-    )
 
 
 def _guest(spec: Spec) -> tuple[Mapping[str, str] | str, Away | None]:

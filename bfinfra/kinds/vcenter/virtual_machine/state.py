@@ -17,6 +17,7 @@ from bfinfra.kinds.vcenter.base.machine.notes import IMPORTING, MARK, SECRETS
 from bfinfra.kinds.vcenter.base.machine.secrets import SecretProperty
 from bfinfra.model import resource
 from bfinfra.model.awaited import Away
+from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 
@@ -55,8 +56,8 @@ class VirtualMachineFacts:
     cloud-init's files by VM, encoded, or why they can't be read, without files that don't exist yet; `away`
     has the first of those. `declared`: the properties that OVF items let one set, by library and name.
     `secrets`: what is known of secret properties, by VM. `rooms`: what hosts have for VMs, by their ids,
-    where one is to be made or changed. `sockets`: VM id → cores per socket, where the CPUs change. `reported`: the addresses of guests that Linux machines of the site
-    are, by VM.
+    where one is to be made or changed. `sockets`: VM id → cores per socket, where the CPUs change.
+    `reported`: the addresses of guests that Linux machines of the site are, by VM.
     """
 
     inventory: Inventory = field(default_factory=Inventory)
@@ -75,6 +76,29 @@ class VirtualMachineFacts:
 def identity(site: str, name: str) -> str:
     """The instance UUID of a VM: the same on every run, different for every site and name."""
     return str(uuid.uuid5(NAMES, f"{site}/virtual_machine/{name}"))
+
+
+def read(machine: Vm) -> State:
+    """The state of one VM. A clone has the mark of its original, but another instance UUID: it counts as
+    unmarked.
+    """
+    noted = Mark.decode(machine.extra.get(MARK))
+    mark = noted.where(machine.instance_uuid) if noted else None
+    copy = (
+        f"the VM {machine.name} is a copy of {noted.address} of the site {noted.site}"
+        if noted and mark is None
+        else ""
+    )
+    adapters = ((mark.applied if mark else None) or {}).get("adapters") or ()
+    kept = Mark.decode(machine.extra.get(SECRETS))
+    return State(
+        mark=mark,
+        copy=copy,
+        digests=(kept.applied if kept else None) or {},
+        machine=machine,
+        importing=bool(machine.extra.get(IMPORTING)) and not copy,
+        networks=tuple(str(each["network"]) for each in adapters),
+    )
 
 
 def encoded(text: bytes) -> str:
