@@ -74,7 +74,7 @@ def test_a_machine_goes_to_the_pool_of_its_cluster(vcenter: VCenterSide) -> None
     cluster = only(vc.inventory.read().cluster(vcenter.cluster))
     assert cluster
     pools = ResourcePools(vc.session, vc.tasks)
-    pool = pools.create(cluster.pool, "theirs", CPU, MEMORY)
+    pool = pools.create(cluster.pool, "relocated", CPU, MEMORY)
     vcenter.closing.insert(1, lambda: pools.remove(pool))
     vc.machines.relocate(moid, Relocation(pool=pool))
     (found,) = vc.machines.read([moid], [])
