@@ -54,8 +54,8 @@ def consumers(
         if metadata.get("deletionTimestamp") or (pod.get("status") or {}).get("phase") in ENDED:
             continue
         ages = [
-            _older(metadata.get("creationTimestamp", ""), since[space, name])
-            for name in {*secrets_of(pod)}
+            _older(str(metadata.get("creationTimestamp")), since[space, name])
+            for name in secrets_of(pod)
             if (space, name) in since
         ]
         if not any(same for same, _ in ages):
@@ -72,18 +72,22 @@ def consumers(
     return tuple(found[key] for key in sorted(found))
 
 
-def secrets_of(pod: Mapping[str, Any]) -> Iterator[str]:
+def secrets_of(pod: Mapping[str, Any]) -> set[str]:
     """The Secrets that a pod uses: in volumes, projections, variables."""
-    spec = pod.get("spec") or {}
+    return {name for name in _named(pod.get("spec") or {}) if name}
+
+
+def _named(spec: Mapping[str, Any]) -> Iterator[str | None]:
+    """The name of a Secret, or None, of each place in a pod that may have one."""
     for volume in spec.get("volumes") or ():
-        yield (volume.get("secret") or {}).get("secretName", "")
+        yield (volume.get("secret") or {}).get("secretName")
         for source in (volume.get("projected") or {}).get("sources") or ():
-            yield (source.get("secret") or {}).get("name", "")
+            yield (source.get("secret") or {}).get("name")
     for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
         for each in container.get("env") or ():
-            yield ((each.get("valueFrom") or {}).get("secretKeyRef") or {}).get("name", "")
+            yield ((each.get("valueFrom") or {}).get("secretKeyRef") or {}).get("name")
         for each in container.get("envFrom") or ():
-            yield (each.get("secretRef") or {}).get("name", "")
+            yield (each.get("secretRef") or {}).get("name")
 
 
 def _older(created: str, since: str | None) -> tuple[bool, bool]:
@@ -94,21 +98,22 @@ def _older(created: str, since: str | None) -> tuple[bool, bool]:
         return True, True
     try:
         made, replaced = (datetime.fromisoformat(each) for each in (created, since))
-    except ValueError:
+        surely = made < replaced
+    except (TypeError, ValueError):  # no time, or one without a zone
         return False, False
-    return made <= replaced, made < replaced
+    return made <= replaced, surely
 
 
 def _owner(cluster: ClusterClient, pod: Object, known: dict[tuple[str, str, str], Object]) -> tuple[str, str]:
     """Kind and name of the workload that would restart the pod; the pod's own if there is none, or none that
     can be waited for.
     """
-    space, kind, name = pod["metadata"]["namespace"], *_controller(pod)
-    if kind == "ReplicaSet":
-        kind, name = _controller(_get(cluster, kind, name, space, known)) or (kind, name)
-    if kind in ROLLED:
-        _get(cluster, kind, name, space, known)
-    return (kind, name) if kind else ("Pod", str(pod["metadata"]["name"]))
+    space, owner = pod["metadata"]["namespace"], _controller(pod)
+    if owner and owner[0] == "ReplicaSet":
+        owner = _controller(_get(cluster, *owner, space, known))
+    if owner and owner[0] in ROLLED:
+        _get(cluster, *owner, space, known)
+    return owner or ("Pod", str(pod["metadata"]["name"]))
 
 
 def _get(
@@ -120,8 +125,6 @@ def _get(
     return known[key]
 
 
-def _controller(obj: Mapping[str, Any]) -> tuple[str, str]:
-    owner: Mapping[str, Any] = next(
-        (each for each in obj["metadata"].get("ownerReferences") or () if each.get("controller")), {}
-    )
-    return str(owner.get("kind", "")), str(owner.get("name", ""))
+def _controller(obj: Mapping[str, Any]) -> tuple[str, str] | None:
+    owners = obj["metadata"].get("ownerReferences") or ()
+    return next(((str(each["kind"]), str(each["name"])) for each in owners if each.get("controller")), None)
