@@ -112,7 +112,7 @@ class TokenSecret(ReplicatedSecret[Spec, State]):
             ):  # the survey reports why the token or the cluster can't be read
                 if stale := _stale(
                     self.expected(name, spec, needs),
-                    cluster.client.list("v1", "Secret", name=OF_CLIENT[spec.form]),
+                    cluster.client.list("v1", "Secret", cluster.namespace, name=OF_CLIENT[spec.form]),
                     self._site,
                 ):
                     self._stale[name] = stale

@@ -27,7 +27,6 @@ from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Problem, SiteError
 from bfinfra.model.kind import Observation
-from bfinfra.model.mark import Mark
 from bfinfra.model.order import Specs
 from bfinfra.model.readiness import READY, Readiness, Ready, waiting
 from bfinfra.model.records import dataclass
@@ -119,13 +118,7 @@ def about(site: Site, token: str) -> frozenset[Key]:
             if names
             else "the site puts no token into any cluster"
         )
-        raise SiteError(
-            Problem(
-                what,
-                next=nearest(token, names)
-                or (f"name one of {', '.join(names)}" if names else "write a token_secret"),
-            )
-        )
+        raise SiteError(Problem(what, next=nearest(token, names) or "write a token_secret"))
     name = token or names[0]
     return frozenset({Key("bitfusion_token", name), *(key for key, each in used.items() if each == name)})
 
@@ -157,8 +150,7 @@ class Rotation(TokenSecret):
     ) -> Observation:
         """Reads in addition every Secret with a token's names and every pod, in each cluster of the site."""
         observation = super().observe(wanted, needs, include_unlisted=include_unlisted)
-        placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._locator.ask(placed, needs, _look, include_unlisted=True)
+        answers = self._locator.ask({}, needs, _look, include_unlisted=True)
         for name, spec in wanted.items():
             if spec is not None and (content := self.expected(name, spec, needs)) is not None:
                 new = {key: digest(value) for values in content.values() for key, value in values.items()}
@@ -169,10 +161,12 @@ class Rotation(TokenSecret):
                     {key: (answers.clusters[key], *answers.found[key]) for key in answers.found},
                     mine,
                 )
-        blind = next(
-            iter(answers.unreadable.values()), ""
-        )  # a cluster that can't be read may have a copy, so nothing is rotated at all
-        unseen = {name: blind for name, spec in wanted.items() if spec is not None and blind}
+        unseen = {
+            name: error
+            for error in answers.unreadable.values()
+            for name, spec in wanted.items()
+            if spec is not None
+        }  # a cluster that can't be read may have a copy, so nothing is rotated at all
         return Observation(
             observation.states, dict(self._found), {**answers.unreadable, **unseen, **observation.unreadable}
         )
@@ -182,9 +176,7 @@ class Rotation(TokenSecret):
         with it anywhere.
         """
         names = sorted(name for name, spec in self._specs.items() if spec.token == token)
-        return next(
-            (name for name in names if self._specs[name].cluster == cluster), names[0] if names else ""
-        )
+        return next((name for name in names if self._specs[name].cluster == cluster), names[0])
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: object) -> Iterator[Conflict]:
@@ -327,12 +319,12 @@ class Rotation(TokenSecret):
         """One of the verdicts above, or why a Secret is left as it is."""
         now = {file: digest(value) for file, value in _values(obj).items()}
         fresh = all(new.get(file) == each for file, each in now.items())
-        owner = self._owner(mark_of(obj))
+        owner = self._own_name(obj)
         if owner in self._specs:
             return OTHER if self._specs[owner].token != name else GOOD if fresh else OLD
         if fresh:
             return GOOD
-        if owner is None:
+        if owner is None and mark_of(obj) is not None:
             return "it belongs to another site"
         return (
             STALE
@@ -340,19 +332,11 @@ class Rotation(TokenSecret):
             else "it has no mark, and no token of this site"
         )
 
-    def _owner(self, mark: Mark | None) -> str | None:
-        """The token_secret of this site that made it, "" if it has no mark, None if it is of another site or
-        kind.
-        """
-        if mark is None:
-            return ""
-        return mark.name_of(self._site, self.name)
-
     def _known(self, name: str, new: Mapping[str, str], secrets: Iterable[Object]) -> dict[str, set[str]]:
         """File → digests of the present, earlier and new contents of this site's Secrets."""
         known = {file: {each} for file, each in new.items()}
         for obj in secrets:
-            owner = self._owner(mark_of(obj))
+            owner = self._own_name(obj)
             if owner in self._specs and self._specs[owner].token == name:
                 for file, digests in history(obj).items():
                     known.setdefault(file, set()).update(digests)
