@@ -25,16 +25,20 @@ class Gpu:
     memory: int | None
 
 
-def chosen(spec: Spec, state: State, site: str, own: Container[str] = ()) -> tuple[Gpu, ...]:
+def chosen(spec: Spec, state: State, site: str | None, own: Container[str] = ()) -> tuple[Gpu, ...]:
     """The cards that a spec means, those with an address first. Raises Refusal if one doesn't exist or is in
     use. `own`: names of VMs that the site describes; until they are adopted, their cards don't count as in
-    use by others.
+    use by others. `site`: None before the host has a note.
     """
     held = unmanaged(state.detail.holders, site, own)
     taken: dict[str, Gpu] = {}
     for index, part in sorted(enumerate(spec.passthrough), key=lambda pair: pair[1].address is None):
         at = f"passthrough.{index}"
-        found = [_named(part, state, held, at)] if part.address else _matching(part, state, held, at, taken)
+        found = (
+            [_named(part.address, state, held, at)]
+            if part.address
+            else _matching(part, state, held, at, taken)
+        )
         for card in found:
             if card.address in taken:
                 raise Refusal(f"{card.address} is named twice", field=f"{at}.address")
@@ -43,25 +47,23 @@ def chosen(spec: Spec, state: State, site: str, own: Container[str] = ()) -> tup
     return tuple(taken[address] for address in sorted(taken))
 
 
-def _named(part: Passthrough, state: State, held: Mapping[str, str], at: str) -> PciDevice:
-    found = state.device(part.address or "")
+def _named(address: str, state: State, held: Mapping[str, str], at: str) -> PciDevice:
+    found = state.device(address)
     if found is None:
         cards = (d.address for d in state.detail.devices if d.display and d.capable)
         raise Refusal(
-            f"the host has no PCI device {part.address}",
-            field=f"{at}.address",
-            next=nearest(part.address or "", cards),
+            f"the host has no PCI device {address}", field=f"{at}.address", next=nearest(address, cards)
         )
     if not found.capable:
         raise Refusal(
-            f"{part.address} can't be passed through",
+            f"{address} can't be passed through",
             field=f"{at}.address",
             why=f"{found.name or 'it'} does not support it",
             next="turn on Above-4G decoding and VT-d in the host's BIOS, or choose another device",
         )
     if owner := held.get(found.address):
         raise Refusal(
-            f"{part.address} is in use",
+            f"{address} is in use",
             field=f"{at}.address",
             why=f"it belongs to the VM {owner}",
             next="take it out of that VM first, or choose another card",
@@ -118,7 +120,7 @@ def _too_few(  # noqa: PLR0913 - one sentence's parts
     )
 
 
-def unmanaged(holders: Iterable[Holder], site: str, own: Container[str] = ()) -> dict[str, str]:
+def unmanaged(holders: Iterable[Holder], site: str | None, own: Container[str] = ()) -> dict[str, str]:
     """Device address → name of the VM that holds it, for VMs of somebody else. `own`: names of unmarked VMs
     that the site describes, which don't count as somebody else's.
     """
@@ -130,6 +132,7 @@ def unmanaged(holders: Iterable[Holder], site: str, own: Container[str] = ()) ->
     }
 
 
-def ours(holder: Holder, site: str) -> bool:
+def ours(holder: Holder, site: str | None) -> bool:
     """Return whether a VM is this site's. A copy of this site's VM is not."""
-    return Mark.site_in(holder.mark, holder.machine.instance_uuid if holder.machine else "") == site
+    found = Mark.site_in(holder.mark, holder.machine.instance_uuid if holder.machine else "")
+    return found is not None and found == site

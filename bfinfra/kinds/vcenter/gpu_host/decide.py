@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 
 from bfinfra.kinds.named import nowhere
 from bfinfra.kinds.vcenter.base.begun import Begun, wait_for
@@ -81,26 +82,24 @@ def release(name: str, state: State, mark: Mark) -> Sequence[Step]:
         h for h in state.detail.holders if not ours(h, mark.site)
     )  # this site's servers are deleted before their host
     state = replace(state, detail=replace(state.detail, holders=unmanaged))
-    for address in _unset(wanted, state):
-        if owner := next((h.name for h in state.detail.holders if address in h.addresses), ""):
+    for address, holder in product(_unset(wanted, state), unmanaged):
+        if address in holder.addresses:
             raise Refusal(
                 f"passthrough of {address} can't be put back",
-                why=f"the VM {owner} uses the card",
+                why=f"the VM {holder.name} uses the card",
                 next="delete that VM first",
             )
     applied = state.mark.applied if state.mark else None
     allowed = (
         {"reboot": "if_needed" if state.reboot or state.begun else "never"} if applied is None else applied
     )  # an apply that was killed may have rebooted without noting that the site allows it
-    spec = Spec(reboot=allowed.get("reboot", "never"), reboot_in_use=bool(allowed.get("reboot_in_use")))
+    spec = Spec(reboot=allowed.get("reboot", "never"))
     found = tuple(drift(wanted, state, spec.reboot == "if_needed"))
     kept = state.mark or mark  # the committed mark contains whether a reboot is allowed
     steps = _effects(name, state, wanted, kept, found, spec)
     if state.rebooting:
         steps += _effects(name, state.after_reboot, wanted, kept, found, spec)
-    owed = spec.reboot == "never" and any(
-        getattr(state.device(a), "active", on) != on for a, on in wanted.items()
-    )
+    owed = spec.reboot == "never" and any(_active(state, a) != on for a, on in wanted.items())
     return [
         *steps,
         Forget(name=name, moid=state.detail.moid, owed=" (a reboot of the host is owed)" if owed else ""),
@@ -128,7 +127,7 @@ def owed(spec: Spec, state: State, machines: frozenset[str] = frozenset()) -> li
     """The cards whose passthrough is set but not in effect. `machines`: names of VMs that the
     site describes.
     """
-    site = state.mark.site if state.mark else ""
+    site = state.mark.site if state.mark else None
     return [gpu.address for gpu in chosen(spec, state, site, machines) if not _active(state, gpu.address)]
 
 
@@ -259,8 +258,9 @@ def _check_running(name: str, state: State, site: str, *, in_use: bool) -> None:
 
 
 def _unset(wanted: Cards, state: State) -> list[str]:
-    return [a for a, on in sorted(wanted.items()) if getattr(state.device(a), "enabled", on) != on]
+    return [a for a, on in sorted(wanted.items()) if (device := state.device(a)) and device.enabled != on]
 
 
 def _active(state: State, address: str) -> bool:
-    return bool(getattr(state.device(address), "active", False))
+    device = state.device(address)
+    return device is not None and device.active
