@@ -20,7 +20,7 @@ def newer_guests(wanted: Specs) -> Iterator[Conflict]:
     than its host's, not newer.
     """
     for key, spec in wanted.items():
-        guest = _branch(spec.driver.version or "") if key.kind == "gpu_operator" and spec.driver else None
+        guest = _branch(spec.driver.version) if key.kind == "gpu_operator" and spec.driver else None
         if guest is None:
             continue
         for image, found in wanted.items():
@@ -38,8 +38,8 @@ def newer_guests(wanted: Specs) -> Iterator[Conflict]:
                     )
 
 
-def _branch(version: str) -> int | None:
-    found = BRANCH.match(version)
+def _branch(version: str | None) -> int | None:
+    found = BRANCH.match(version) if version else None
     return int(found[1]) if found else None
 
 
@@ -49,7 +49,7 @@ def _home(cluster: str, wanted: Specs) -> str | None:
         (
             each
             for kind in ("vks_cluster", "tanzu_cluster")
-            if (each := wanted.get(Key(kind, cluster.rpartition("/")[2]))) is not None
+            if (each := wanted.get(Key(kind, cluster))) is not None
         ),
         None,
     )

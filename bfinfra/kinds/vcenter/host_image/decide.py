@@ -35,13 +35,14 @@ Versions = Mapping[str, str]
 
 def decide(spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
     """All steps. Raises Refusal for a cluster without an image, and components that others set."""
-    if state is None or not state.settings:
-        if spec is None:
-            return ()
+    wanted = {(spec.cluster, key) for key in spec.components} if spec else set()
+    here = [each for each in state.settings if (each.host, each.key) in wanted] if state else []
+    if spec is not None and not here:
         raise nowhere("cluster", spec.cluster, "cluster", context.facts or ())
-    _check(spec, state, context)
-    wanted = dict(spec.components) if spec else {}
-    here = [each for each in state.settings if spec and each.host == spec.cluster and each.key in wanted]
+    if state is None or not state.settings:
+        return ()
+    if spec is not None:
+        _check(spec, state, context)
     leaving = [each for each in state.settings if each not in here and _ours(each, context)]
     ends, remediations = [*_end(state, context)], [*_remediate(spec, here, leaving, state, context)]
     waits = wait_for(state.lease, state.settings[0].host) if ends or remediations else []
@@ -57,16 +58,16 @@ def decide(spec: Spec | None, state: State | None, context: PlanContext) -> Sequ
     ]
 
 
-def _check(spec: Spec | None, state: State, context: PlanContext) -> None:
-    if spec is not None and not state.imaged:
+def _check(spec: Spec, state: State, context: PlanContext) -> None:
+    if not state.imaged:
         raise Refusal(
             f"the cluster {spec.cluster} has no image",
             field="cluster",
             why="its hosts are updated by baselines, or by nothing",
             next="give it an image in vCenter first (Updates, Image)",
         )
-    for each in state.settings if spec else ():
-        if spec and each.key in spec.components:
+    for each in state.settings:
+        if each.key in spec.components:
             what = f"{each.key} of {each.host} is set by another"
             context.mark.refuse_others(each.note.mark if each.note else None, what, "components")
 
@@ -116,11 +117,13 @@ def _end(state: State, context: PlanContext) -> Iterator[Step]:
     """End what this resource began on hosts: vCenter leaves a host in maintenance mode where a remediation
     fails.
     """
-    place = state.settings[0]
+    names = {each.moid: each.host for each in state.settings}
     for each in state.hosts:
         if each.begun is not None and each.begun.mark.owner == context.mark.owner:
             stay = each.begun.stay or not each.maintenance
-            yield Leave(cluster=place.host, moid=place.moid, host=each.name, host_moid=each.moid, stay=stay)
+            yield Leave(
+                cluster=names[each.cluster], moid=each.cluster, host=each.name, host_moid=each.moid, stay=stay
+            )
 
 
 def owed(spec: Spec | None, state: State) -> bool:
@@ -193,10 +196,7 @@ def _forget(
 
 def _notes(spec: Spec, places: Sequence[HostValue], context: PlanContext) -> dict[str, str]:
     mark = context.mark.committed(spec.applied())
-    return {
-        each.key: HostNote(mark, each.note.before if each.note else each.now or "").encode()
-        for each in places
-    }
+    return {each.key: HostNote(mark, each.note.before if each.note else each.now).encode() for each in places}
 
 
 def _changed(spec: Spec, state: State, named: set[str]) -> tuple[Change, ...]:
@@ -215,7 +215,7 @@ def _ours(each: HostValue, context: PlanContext) -> bool:
 
 
 def _before(each: HostValue) -> str:
-    return (each.note.before or "") if each.note else ""
+    return (each.note and each.note.before) or ""
 
 
 def _differs(host: OnHost, targets: Versions) -> bool:
