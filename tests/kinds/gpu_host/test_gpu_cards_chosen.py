@@ -48,6 +48,12 @@ def test_of_equal_cards_a_server_keeps_its_own_then_one_that_is_on_already_is_ta
     assert chosen(one, host(off, card(ONE))) == [ONE]
 
 
+def test_a_cards_memory_is_the_files_else_that_of_its_model():
+    there = host(card(ONE), card(TWO), replace(card(THREE), device=1))
+    wanted = of({"address": ONE}, {"address": TWO, "memory": "24GiB"}, {"address": THREE})
+    assert [each.memory for each in cards.chosen(wanted, there, "site")] == [32 << 30, 24 << 30, None]
+
+
 def test_the_card_of_a_server_that_the_site_describes_can_be_had_before_it_is_adopted():
     held = host(card(ONE), card(TWO), holders=(holder("bf", ONE),))
     assert chosen(spec(), held, {"bf"}) == [ONE, TWO]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from kinds.gpu_host.test_gpu_host import MARK, ONE, TWO, card, holder, host, spec
-from kinds.gpu_host.test_gpu_host_two_runs import seen
+from kinds.gpu_host.test_gpu_host_two_runs import OTHER, seen
 
-from bfinfra.kinds.vcenter.base.begun import Begun
+from bfinfra.kinds.vcenter.base.begun import Begun, Wait
 from bfinfra.kinds.vcenter.gpu_host import decide
 from bfinfra.kinds.vcenter.gpu_host.kind import Spec, State
 from bfinfra.kinds.vcenter.gpu_host.state import ATTRIBUTE, IN_EFFECT, GpuHostFacts, GpuHostNote, read
@@ -235,16 +235,36 @@ def test_a_release_restarts_the_host_where_the_site_allowed_it_and_owes_nothing(
 
 
 @pytest.mark.parametrize(
-    ("last", "begun", "restarts"),
-    [("", None, False), (IN_EFFECT, None, True), ("", Begun(MARK, BEFORE), True)],
+    ("last", "begun", "found"),
+    [
+        ("", None, [Set, Forget]),
+        (IN_EFFECT, None, [Set, Reboot, Leave, Forget]),
+        ("", Begun(MARK, BEFORE), [Leave, Set, Reboot, Leave, Forget]),
+    ],
     ids=["nothing says that it may", "it was", "it is"],
 )
-def test_a_release_after_a_killed_apply_restarts_the_host_only_if_that_apply_did(last, begun, restarts):
-    state = seen(note(None, reboot=last), begun, card(ONE, on=True))
-    steps = [type(each) for each in released(state)]
-    assert (Reboot in steps) is restarts
-    assert (Leave in steps) is restarts
-    assert bool(released(state)[-1].owed) is not restarts
+def test_a_release_after_a_killed_apply_restarts_the_host_only_if_that_apply_did(last, begun, found):
+    steps = released(seen(note(None, reboot=last), begun, card(ONE, on=True)))
+    assert [type(each) for each in steps] == found
+    assert bool(steps[-1].owed) is (Reboot not in found)
+
+
+def test_a_card_that_is_switched_after_a_reboot_of_a_killed_apply_keeps_that_the_site_allows_one():
+    state = host(card(ONE, on=True), card(TWO), note=note(None, reboot=IN_EFFECT))
+    switch = managed(IF_NEEDED, state)[0]
+    assert switch.note == note(None, {ONE: False, TWO: False}, IN_EFFECT).encode()
+
+
+def test_each_way_through_maintenance_mode_waits_for_another_run_that_restarts_hosts():
+    wait = Wait(cluster="farm", holder=str(OTHER), key=OTHER.key)
+    for begun, more, before in (
+        (None, {}, []),
+        (Begun(MARK, BEFORE), {}, []),
+        (Begun(MARK, BOOT), {"connection": "notResponding"}, [Await(**MOID)]),
+    ):
+        steps = managed(IF_NEEDED, seen(note(IF_NEEDED), begun, *INERT, lease=OTHER, **more))
+        assert steps[: len(before) + 1] == [*before, wait]
+        assert len(steps) > len(before) + 1
 
 
 def test_a_release_does_not_mind_this_sites_servers_which_went_before_and_refuses_for_others():
