@@ -4,6 +4,7 @@ writes docs/reference/changed-fields.md.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import os
@@ -51,6 +52,7 @@ HOW = {
     "host_graphics.hosts": "test_host_graphics.py takes hosts out and in",
     "host_graphics.type": "it needs a restart of the host; test_host_graphics.py",
     "host_image.accept_eula": "a consent",
+    "host_image.remediate": "whether an apply brings hosts to the image",
     "host_image.depot": "where components come from",
     "host_option.adapter": "it goes with an option that takes one; test_host_option.py",
     "port_group.switch": "it goes with another switch; test_port_group.py",
@@ -78,8 +80,8 @@ def bare(sandbox: Running) -> str:
 def fields_of(kind: str) -> list[dict[str, Any]]:
     """The changes that the kind's tests name."""
     found = of_test(kind, "CHANGED_FIELDS")
-    assert isinstance(found, list)
-    return found
+    assert isinstance(found, list | tuple)
+    return [*found]
 
 
 def tried(kind: str, sandbox: Running, path: Path) -> Iterator[tuple[dict[str, Any], str]]:
@@ -114,11 +116,11 @@ def tried(kind: str, sandbox: Running, path: Path) -> Iterator[tuple[dict[str, A
 def _as_the_example(path: Path, example: Any, sandbox: Running) -> None:
     """Apply the example, made anew where what is there can't become as it is."""
     path.write_text(yaml.safe_dump(example))
-    try:
-        assert made(apply(path, sandbox))
-    except BfinfraError:
-        assert made(apply(path, sandbox, destroy=True))
-        assert made(apply(path, sandbox))
+    with contextlib.suppress(BfinfraError):
+        if made(apply(path, sandbox)):
+            return
+    assert made(apply(path, sandbox, destroy=True))
+    assert made(apply(path, sandbox))
 
 
 def _outcome(items: tuple[Item, ...], address: str) -> str:

@@ -133,6 +133,7 @@ NOTHING = [
     "*.first",
     "*.gateway",
     "*.address",
+    "*.mac",
     "*.dns",
     "*.username",
     "*.server",

@@ -936,13 +936,11 @@ CHANGED_FIELDS = [
     {"adapters": []},
     {"cluster": "compute"},
     {"host": "esx2.small.test"},
-    {"host": "esx1.small.test"},
     {"datastore": "shared"},
     {"folder": "gpu"},
     {"resource_pool": "gpu"},
     {"vgpus": ["grid_t4-8c"]},
     {"template": "centos-8"},
     {"adapters": [{"network": "VM Network", "mac": "00:50:56:00:00:0A"}]},
-    {"adapters": [{"network": "VM Network", "mac": "00-50-56-00-00-0b"}]},
 ]
 SLOW_TO_CHANGE = True
