@@ -286,5 +286,4 @@ CHANGED_FIELDS = (
     {"variables": {"osConfiguration": {"sshd": {"banner": "hello"}}}},
     {"version": "v1.35"},
     {"network": {"pods": ["100.96.0.0/16"]}},
-    {"cluster_class": "builtin-generic-v3.7.0"},
 )
