@@ -14,6 +14,7 @@ from pyVmomi import vim
 from rights.given import administrator, paths
 from rights.others import add_disk_to_template
 
+from bfinfra.kinds.vcenter.virtual_machine.kind import VirtualMachine
 from bfinfra.model.plan import Action
 from bfinfra.model.rights import Use
 from bfinfra.sandbox import Running, start, stop
@@ -213,3 +214,43 @@ def test_a_running_machine_is_not_stopped_for_what_no_host_has(farm):
     (problem,) = plan(farm.path, farm.sandbox).problems
     assert "esx1.small.test can't run it" in problem.what
     assert "has 128GiB of memory" in problem.why
+
+
+class Killed(BaseException):
+    """Nothing runs after it."""
+
+
+EVERYTHING = {
+    "cpus": 4,
+    "host": "esx2.small.test",
+    "datastore": "fast",
+    "folder": "gpu",
+    "resource_pool": "gpu",
+}
+AFTERWARDS = {**HERE, "host": "esx2.small.test", "folder": "gpu", "pool": "gpu", "stores": ["fast", "fast"]}
+STEPS = ["Stop", "Write", "Relocate", "Move", "Start"]
+
+
+@pytest.mark.thorough("Write-after")
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_change_that_was_killed_is_finished_by_the_next_apply(farm, step, when, monkeypatch):
+    ran = []
+
+    def run(self: Any, now: Any, report: Any, own: Any = VirtualMachine.run) -> None:
+        ran.append(type(now).__name__)
+        if ran[-1] != step or when == "after":
+            own(self, now, report)
+        if ran[-1] == step:
+            raise Killed
+
+    before = farm.where()
+    with monkeypatch.context() as patched:
+        patched.setattr(VirtualMachine, "run", run)
+        with pytest.raises(Killed):
+            farm.apply(**EVERYTHING)
+    assert ran == STEPS[: STEPS.index(step) + 1]
+    done = farm.apply(**EVERYTHING)
+    assert made(done), endings(done)
+    assert farm.where() == {**AFTERWARDS, "id": before["id"]}
+    assert (farm.fields(), drift(farm.path, farm.sandbox).found) == (set(), ())
