@@ -101,6 +101,7 @@ def test_hosts_say_how_many_cpus_and_how_much_memory_they_have(vcenter: VCenterS
     assert found.keys() == {moid}
     assert found[moid].memory > 1 << 30
     assert found[moid].cpus > 0
+    assert found[moid].networks
     assert found[moid].reserved == {}
 
 

@@ -41,11 +41,10 @@ def site(vcsim: Vcsim, tmp_path: Path, ova: Path) -> SiteFile:
             "cluster": "DC0_C0",
             "host": "DC0_C0_H0",
             "datastore": "LocalDS_0",
-            "cpus": "4",
+            "cpus": "2",  # vcsim's hosts have no more, and no vGPUs
             "memory": "24GiB",
             "role": "worker",
             "adapters": [{"network": "VM Network"}, {"network": "DC0_DVPG0", "type": "pvrdma"}],
-            "vgpus": ["grid_t4-16c"],
             "cloud_init": {"user_data": "user-data"},
         }
     }
@@ -81,15 +80,12 @@ def test_govc_sees_the_clone_with_all_it_was_given(site: SiteFile, vcsim: Vcsim)
         found.get("template", False),
         found["hardware"]["numCPU"],
         found["hardware"]["memoryMB"],
-    ) == (True, False, 4, 24576)
+    ) == (True, False, 2, 24576)
     assert found["memoryReservationLockedToMax"]
     cards = json.loads(vcsim.govc("device.info", "-vm", "sckubw01", "-json", "ethernet-*"))["devices"]
     groups = [each["backing"].get("port", {}).get("portgroupKey", "") for each in cards]
     assert [bool(key) for key in groups] == [False, True]
     assert [each.get("deviceProtocol") for each in cards] == [None, "rocev2"]
-    assert [
-        each["backing"]["vgpu"] for each in found["hardware"]["device"] if "vgpu" in each.get("backing", {})
-    ] == ["grid_t4-16c"]
     assert "guestinfo.userdata" in {each["key"] for each in found["extraConfig"]}
     again = site.apply()
     all_are(again, "kept")
@@ -99,10 +95,10 @@ def test_govc_sees_the_clone_with_all_it_was_given(site: SiteFile, vcsim: Vcsim)
 def test_what_govc_changes_is_drift_and_is_put_right(site: SiteFile, vcsim: Vcsim) -> None:
     applied(site, vcsim)
     vcsim.govc("vm.power", "-off", "sckubw01")
-    vcsim.govc("vm.change", "-vm", "sckubw01", "-c", "2", "-e", "guestinfo.userdata=other")
+    vcsim.govc("vm.change", "-vm", "sckubw01", "-c", "1", "-e", "guestinfo.userdata=other")
     assert site.changes() == {NODE: {"power", "cpus", "cloud_init.user_data"}}
     all_are(site.apply(), "done")
-    assert (config(vcsim)["on"], config(vcsim)["hardware"]["numCPU"], site.changes()) == (True, 4, {})
+    assert (config(vcsim)["on"], config(vcsim)["hardware"]["numCPU"], site.changes()) == (True, 2, {})
 
 
 def test_destroy_leaves_the_template(site: SiteFile, vcsim: Vcsim) -> None:

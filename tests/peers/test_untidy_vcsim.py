@@ -197,7 +197,7 @@ virtual_machine:
     cluster: /DC0/host/DC0_C0
     datastore: LocalDS_0
     folder: ours
-    cpus: 2
+    cpus: 1
     memory: 1GiB
     power: "off"
     adapters: [{{network: /DC0/network/VM Network}}]
@@ -208,7 +208,7 @@ virtual_machine:
     host: DC0_C0_H2
     datastore: LocalDS_0
     folder: ours
-    cpus: 4
+    cpus: 2
     memory: 2GiB
     adapters: [{{network: /DC0/network/DVS0/DC0_DVPG0}}]
   worker-2: *worker
@@ -217,7 +217,7 @@ virtual_machine:
     cluster: /DC0/host/DC0_C0
     datastore: LocalDS_0
     folder: teamB
-    cpus: 2
+    cpus: 1
     memory: 1GiB
     power: "off"
     adapters: [{{network: /DC0/network/VM Network}}]
@@ -351,7 +351,7 @@ def changed(user: User, before: Whole) -> str:
     assert {*re.findall(r"[a-z_]+/[\w-]+", moved)} >= {"virtual_machine/db", "resource_pool/training"}
     user.types("watch --once-settled", code=2)
     text = (user.folder / "site.yaml").read_text()
-    user.writes(text.replace("vlan: 20", "vlan: 21").replace("cpus: 2", "cpus: 4"))
+    user.writes(text.replace("vlan: 20", "vlan: 21").replace("cpus: 1", "cpus: 2"))
     user.types("plan")
     user.types(APPLY)
     user.types("plan --detailed-exitcode")

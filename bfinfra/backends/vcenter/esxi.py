@@ -51,13 +51,14 @@ class Holder:
 @dataclass(frozen=True, slots=True)
 class Room:
     """What a host has for VMs, and what its running ones reserve: id → name and bytes. The host keeps some of
-    `memory` (bytes) for itself. `cpus`: logical ones; `profiles`: of the vGPUs that it offers.
+    `memory` (bytes) for itself. `cpus`: logical ones; `profiles`: of its vGPUs; `networks`: their ids.
     """
 
     memory: int
     reserved: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     cpus: int = 0
     profiles: tuple[str, ...] = ()
+    networks: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

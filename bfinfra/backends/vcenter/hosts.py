@@ -39,7 +39,13 @@ DETAIL = [
     "datastore",
     "network",
 ]
-ROOM = ["hardware.memorySize", "hardware.cpuInfo.numCpuThreads", "config.sharedPassthruGpuTypes", "vm"]
+ROOM = [
+    "hardware.memorySize",
+    "hardware.cpuInfo.numCpuThreads",
+    "config.sharedPassthruGpuTypes",
+    "network",
+    "vm",
+]
 RESERVED = ["name", "runtime.powerState", "runtime.host", "config.memoryAllocation.reservation"]
 NOTED: Mapping[type[Any], Sequence[str]] = {
     vim.HostSystem: ["name", "customValue", "vm"],
@@ -141,6 +147,7 @@ class Hosts:
                     memory=int(row["hardware.memorySize"] or 0),
                     cpus=int(row["hardware.cpuInfo.numCpuThreads"] or 0),
                     profiles=tuple(row["config.sharedPassthruGpuTypes"] or ()),
+                    networks=frozenset(map(refs.moid, row["network"] or ())),
                     reserved=found.get(row.moid, {}),
                 )
                 for row in hosts

@@ -20,7 +20,7 @@ STORE = Datastore(
     moid="d1", name="slow", free=1, capacity=1, accessible=True, hosts=frozenset({"h1", "h2"}), **MOST
 )
 GROUP = Network(moid="n1", name="roce", distributed=True, hosts=frozenset({"h1", "h2"}), **MOST)
-ROOM = Room(memory=256 * GIB, cpus=64, profiles=("p-8q",))
+ROOM = Room(memory=256 * GIB, cpus=64, profiles=("p-8q",), networks=frozenset({"n1"}))
 ROOMS = {"h1": ROOM, "h2": ROOM, "h3": ROOM}
 VM = Asked(
     key=Key("virtual_machine", "w1"),
@@ -61,7 +61,7 @@ def test_a_machine_that_fits_is_not_spoken_of() -> None:
             "can't reach the datastore slow",
         ),
         (
-            {"networks": {"adapters.1.network": replace(GROUP, hosts=frozenset())}},
+            {"networks": {"adapters.1.network": replace(GROUP, moid="n2")}},
             "adapters.1.network",
             "does not have the network roce",
         ),

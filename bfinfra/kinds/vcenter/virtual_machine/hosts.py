@@ -50,8 +50,8 @@ def _due(spec: Spec, state: object) -> bool:
     """Whether a VM is made or may be changed: the file says something else, or it has other sizes."""
     if not isinstance(state, State) or state.importing:
         return True
-    if compare.adopting(state.mark):
-        return False
+    if state.mark is None or compare.adopting(state.mark):
+        return False  # it runs where it is, and only its mark is written
     machine = state.machine
     now = (machine.cpus, machine.memory, machine.reserved)
     return state.applied != spec.applied() or now != (spec.cpus, spec.memory, spec.reserved)

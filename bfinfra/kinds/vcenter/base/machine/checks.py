@@ -102,14 +102,14 @@ def _lacks(asked: Asked, host: Host, room: Room | None, ours: Collection[str]) -
             yield at, f"does not have the datastore {store.name}"
         elif not store.accessible:
             yield at, f"can't reach the datastore {store.name}, which is not accessible"
-    for at, network in asked.networks.items():
-        if host.moid not in network.hosts:
-            yield at, f"does not have the network {network.name}"
     if room is not None:
         yield from _short(asked, room, ours)
 
 
 def _short(asked: Asked, room: Room, ours: Collection[str]) -> Iterator[Reason]:
+    for at, network in asked.networks.items():
+        if network.moid not in room.networks:
+            yield at, f"does not have the network {network.name}"
     if room.cpus and asked.cpus > room.cpus:
         yield "cpus", f"has {room.cpus} logical CPUs"
     others = sum(size for moid, (_, size) in room.reserved.items() if moid not in ours)
