@@ -100,6 +100,13 @@ def test_a_machine_in_its_place_is_left_there() -> None:
         ({"host": "h2"}, "host", "esx2", Relocation(host="h1")),
         ({"host": "h9"}, "host", "out of sight", Relocation(host="h1")),
         ({"host": "h2", "disks": ()}, "host", "esx2", Relocation(host="h1")),
+        ({"disks": (), "datastores": frozenset({"d2"})}, "datastore", "fast", Relocation(datastore="d1")),
+        (
+            {"disks": (), "datastores": frozenset({"d9"})},
+            "datastore",
+            "out of sight",
+            Relocation(datastore="d1"),
+        ),
         (
             {"disks": (at(FIRST, "other"), SECOND)},
             "datastore",
@@ -184,6 +191,10 @@ def test_a_disk_that_the_site_does_not_list_goes_along_only_from_beside_the_firs
 def test_only_a_machine_whose_devices_stay_with_its_host_has_to_be_off(held: Any) -> None:
     assert found(host="h2", **held).off
     assert not found(folder="f2", **held).off
+
+
+def test_a_machine_whose_datastores_nobody_reports_is_left_where_it_is() -> None:
+    assert found(disks=(), datastores=frozenset()) == Moves()
 
 
 def test_a_machine_in_a_vapp_has_no_folder_and_no_pool_of_its_own() -> None:

@@ -50,7 +50,7 @@ def moves(name: str, place: Place, machine: Vm, inventory: Inventory) -> Moves:
         return Moves()
     changes = (*_changes(fields, place, machine, inventory), *_stored(place, machine, strays))
     found: list[Move | Relocate] = []
-    if relocates := bool(strays or {"cluster", "host"} & {*fields}):
+    if relocates := bool(strays or {"cluster", "host", "datastore"} & {*fields}):
         where, to = _relocation(place, machine, inventory, changes)
         found.append(Relocate(name=name, moid=machine.moid, where=where, to=to))
     if {"folder", "resource_pool"} & {*fields}:
@@ -68,6 +68,9 @@ def _fields(place: Place, machine: Vm, inventory: Inventory) -> Iterator[str]:
         yield "cluster"
     if place.host and machine.host != place.host:
         yield "host"
+    diskless = not machine.disks and bool(machine.datastores)
+    if diskless and place.datastore and place.datastore not in machine.datastores:
+        yield "datastore"
     if machine.folder and machine.folder != place.folder:
         yield "folder"
     if machine.pool and machine.pool != place.pool and not leaves:
@@ -79,6 +82,7 @@ def _changes(fields: list[str], place: Place, machine: Vm, inventory: Inventory)
     found = {
         "cluster": now.cluster,
         "host": now.host or UNSEEN,
+        "datastore": now.datastore or UNSEEN,
         "folder": now.folder if machine.folder in seen else UNSEEN,
         "resource_pool": (now.pool or None) if machine.pool in seen else UNSEEN,
     }
