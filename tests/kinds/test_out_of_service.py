@@ -133,6 +133,43 @@ def test_a_refusal_after_something_was_stopped_says_what_is_off_now(
         assert how in text, text
 
 
+NO_WAY_BACK = {
+    "gpu_host.Reboot": "a restart ends by itself",
+    "gpu_host.ShutDown": "its host is in maintenance mode; the server's own apply starts it, and the end of the run says so",
+    "host_image.Remediate": "vCenter restarts the hosts, and ends maintenance mode",
+    "bitfusion_vm.SetFirst": "it stops nothing: the machine is off",
+}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_every_step_that_stops_something_names_its_way_back(kind: str) -> None:
+    stops = [step for step in registry.kind(kind).step_types if step.disruption in STOPS]
+    assert stops
+    without = {f"{kind}.{step.__name__}" for step in stops if step.way_back is Step.way_back}
+    assert without == {name for name in NO_WAY_BACK if name.startswith(f"{kind}.")}
+
+
+@pytest.mark.thorough("virtual_machine", "bitfusion_vm")
+@pytest.mark.parametrize("kind", [kind for kind in CHANGES if CHANGES[kind]])
+def test_what_was_stopped_for_a_change_that_is_refused_runs_again(
+    kind: str, sandbox: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, real, stopped = changed(kind, sandbox, tmp_path), registry.kind(kind).run, list[Step]()
+
+    def run(self: Any, step: Step, report: Any) -> None:
+        if stopped and type(step) is not type(stopped[0].way_back):
+            raise Rejected("refused by the test")
+        real(self, step, report)
+        stopped.extend([step] if step.disruption in STOPS else [])
+
+    monkeypatch.setattr(registry.kind(kind), "run", run)
+    outcome = apply(path, sandbox)
+    assert stopped
+    assert outcome.ending == "failed"
+    assert any("as before: " in each for each in endings(outcome).values()), endings(outcome)
+    assert outcome.out_of_service == ()
+
+
 @pytest.mark.parametrize(
     ("at_once", "words"),
     [

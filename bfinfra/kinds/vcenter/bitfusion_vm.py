@@ -112,6 +112,11 @@ class Stop(_OnMachine):
     disruption = Disruption.POWER_CYCLE
     why = "the plug-in's settings of a VM take effect at its next start"
 
+    @property
+    def way_back(self) -> Step | None:
+        """Power on."""
+        return Start(vm=self.vm, moid=self.moid)
+
 
 @dataclass(frozen=True, kw_only=True)
 class StopFirst(Stop):

@@ -276,10 +276,11 @@ class _Making:
         before = _class(state)
         if before != spec.vm_class and form.OFF not in (state.power, form.POWER[spec.power]):
             off = spec.model_copy(update={"vm_class": before})
-            halted = marked(
-                form.machine(self.name, off, self.api, image, form.OFF), state.mark or self.context.mark
+            halted, running = (
+                marked(form.machine(self.name, off, self.api, image, power), state.mark or self.context.mark)
+                for power in (form.OFF, state.power)
             )
-            yield Stop(**self.place, manifest=halted, changes=_of(changes, "vm_class"))
+            yield Stop(**self.place, manifest=halted, running=running, changes=_of(changes, "vm_class"))
         mixed, left = form.mixed(self.name, spec, state.body)
         if mixed:
             of_properties = _of(changes, "properties")

@@ -63,6 +63,14 @@ class Stop(Update):
     why = "CPUs and memory change while the VM is off"
     waits_ready = True
 
+    running: Mapping[str, object]
+    """The manifest with which it runs as before."""
+
+    @property
+    def way_back(self) -> Step | None:
+        """Start it with the class that it had."""
+        return Start(name=self.name, namespace=self.namespace, home=self.home, manifest=self.running)
+
 
 @dataclass(frozen=True, kw_only=True)
 class WriteSecret(OfVm):
