@@ -73,6 +73,12 @@ def test_secrets_that_are_not_written_again_keep_their_digests() -> None:
     assert (found.properties, found.keep) == ({}, {})
 
 
+def test_a_name_that_differs_is_written_with_the_hardware() -> None:
+    (found,) = steps("w2", ON, delta())
+    assert isinstance(found, Write)
+    assert found.hardware == Hardware(cpus=4, name="w2")
+
+
 def test_name_and_power_are_changes_only_where_they_differ() -> None:
     assert renamed("w1", ON) == powered(ON, on=True) == powered(OFF, on=False) == ()
     assert renamed("w2", ON) == (Change("name", "w1", "w2"),)

@@ -109,7 +109,7 @@ def _update(name: str, spec: Spec, state: State, target: Target, context: PlanCo
     placed = moves(name, place, machine, context.facts.inventory)
     other = (*renamed(name, machine), *difference.changes)
     found = compare.changes(spec, state.mark, (*other, *placed.changes, *powered(machine, on=True)))
-    hardware = Hardware(name=name if machine.name != name else None, **difference.hardware)
+    hardware = Hardware(**difference.hardware)
     delta = Delta(
         changes=found,
         hardware=(difference.later or hardware) if other else None,

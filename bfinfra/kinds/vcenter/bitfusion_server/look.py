@@ -16,7 +16,7 @@ from bfinfra.backends.vcenter.places import Inventory, only
 from bfinfra.backends.vcenter.vm import Brief, Vm
 from bfinfra.kinds.vcenter.base.machine.notes import MARKS, OF_ALL
 from bfinfra.kinds.vcenter.base.machine.places import unread_of
-from bfinfra.kinds.vcenter.base.machine.secrets import SecretProperty, given, inspect
+from bfinfra.kinds.vcenter.base.machine.secrets import SecretProperty, given, inspect, pepper_of
 from bfinfra.kinds.vcenter.bitfusion_server import room, sizing, state
 from bfinfra.kinds.vcenter.bitfusion_server.noted import noted
 from bfinfra.kinds.vcenter.bitfusion_server.packages import Packages
@@ -79,11 +79,8 @@ class Observer:
             for value, kept in _digests(brief, wanted)
         }.items():
             with contextlib.suppress(BfinfraError):  # the code that needs the value reports the error
-                matches(value.reveal(), kept, self._pepper())
+                matches(value.reveal(), kept, pepper_of(self._site))
         return found
-
-    def _pepper(self) -> str:
-        return self._site.pepper.reveal() if self._site.pepper else ""
 
     def observe(self, wanted: Specs, hosts: Hosts, *, include_unlisted: bool) -> Observation:
         """The state of each desired and each marked server.
@@ -256,7 +253,7 @@ class Observer:
         packages: Mapping[str, ova.Ova],
     ) -> dict[tuple[str, str], SecretProperty]:
         pepper = (
-            self._pepper()
+            pepper_of(self._site)
             if any(isinstance(value, Secret) for spec in specs.values() for value in spec.properties.values())
             else ""
         )

@@ -137,7 +137,6 @@ def _steps(
             name=name, moid=machine.moid, version=machine.version, changes=found, disks=addresses, keys=keys
         )
     hardware = Hardware(
-        name=name if machine.name != name else None,
         extra={
             MARK: mark.on(machine.instance_uuid).encode(),
             **{key: value for each in options.values() for key, value in each.items()},

@@ -16,7 +16,8 @@ from bfinfra.model.secret import Secret
 @dataclass(frozen=True, kw_only=True)
 class Delta:
     """What is to change. `hardware`: None if nothing is written, Unknown while this site has still to make a
-    part of it; `off`: it can only be written to a VM that is off; `on`: whether the VM has to run.
+    part of it; a name that differs is written with it. `off`: it can only be written to a VM that is off;
+    `on`: whether the VM has to run.
     """
 
     changes: tuple[Change, ...]
@@ -38,12 +39,14 @@ def steps(name: str, machine: Vm, delta: Delta) -> Iterator[OnMachine]:
     found: list[OnMachine] = []
     if machine.on and (off or not delta.on):
         found.append(Stop(name=name, moid=machine.moid, back=delta.on))
-    if delta.hardware is not None:
+    if (hardware := delta.hardware) is not None:
+        if machine.name != name and isinstance(hardware, Hardware):
+            hardware = replace(hardware, name=name)
         found.append(
             Write(
                 name=name,
                 moid=machine.moid,
-                hardware=delta.hardware,
+                hardware=hardware,
                 properties=delta.properties,
                 keep=keep if delta.properties else {},
             )
