@@ -138,7 +138,7 @@ def site_of(found: Vcenter, folder: Path, ova: Path) -> SiteFile:
     host, port = found.wire.address
     made = vcsim_site(replace(found.peers, vcsim=f"{host}:{port}"), folder, ova)
     machine = {"template": TEMPLATE, "cluster": "DC0_C0", "host": "DC0_C0_H1", "datastore": "LocalDS_0"}
-    size = {"cpus": "4", "memory": "2GiB", "adapters": [{"network": "VM Network"}]}
+    size = {"cpus": "2", "memory": "2GiB", "adapters": [{"network": "VM Network"}]}
     made.given |= {
         "virtual_machine": {"worker-1": {**machine, **size}, "worker-2": {**machine, **size}},
         "bitfusion_vm": {"worker-1": {"vm": "worker-1", "settings": {"example.bitfusion.client": "true"}}},

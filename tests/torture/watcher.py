@@ -20,6 +20,8 @@ from heard import SOON
 from bfinfra.model.drift import Report
 from bfinfra.render.drift import data
 
+AGAIN = "it can't be made again: "
+
 
 @dataclass
 class Watcher:
@@ -41,7 +43,7 @@ class Watcher:
 
     def agrees(self, found: Report, within: float = SOON) -> None:
         """Wait until its last report says the same as this one. Raises AssertionError."""
-        limit, wanted = time.monotonic() + within, said(json.loads(json.dumps(data(found))))
+        limit, wanted = time.monotonic() + within, words(found)
         while self.last is None or said(self.last) != wanted:
             ours = said(self.last) if self.last else Counter[str]()
             assert self.process.poll() is None, f"the watch ended with {self.process.returncode}"
@@ -76,18 +78,27 @@ def watcher(site: Path, folder: Path, *words: str) -> Iterator[Watcher]:
 
 def said(report: Mapping[str, Any]) -> Counter[str]:
     """Everything that a report says of the servers now. Only the machine that saw a resource knows that it has
-    vanished.
+    vanished: where it can't be made again, others are told that alone.
     """
     return Counter(
         (
-            *(
-                f"{each['address']} {each['field']} is {each['now']!r}: {each['cause']}".replace(
-                    "vanished", "missing"
-                )
-                for each in report["findings"]
-            ),
-            *(f"{each}" for each in report["problems"]),
+            *(word for each in report["findings"] for word in _found(each)),
+            *(each["what"] for each in report["problems"]),
             *(f"{each['address']} can't be read" for each in report["unreadable"]),
             f"{report['agreed']} agree",
         )
     )
+
+
+def _found(finding: Mapping[str, Any]) -> Iterator[str]:
+    address, again = finding["address"], finding["why"].partition(AGAIN)[2]
+    if again:
+        yield from (f"{address}: {each}" for each in again.split("; "))
+    else:
+        cause = finding["cause"].replace("vanished", "missing")
+        yield f"{address} {finding['field']} is {finding['now']!r}: {cause}"
+
+
+def words(report: Report) -> Counter[str]:
+    """The same, of a report at hand."""
+    return said(json.loads(json.dumps(data(report))))

@@ -15,6 +15,7 @@ from typing import Any
 import httpx2
 from heard import SOON, Heard, following
 from kinds.lifecycle import QUICK, drift
+from torture.watcher import words
 
 import bfinfra
 from bfinfra.model.drift import Report
@@ -54,23 +55,6 @@ def watching(path: Path, sandbox: Running, interval: float, page: int = 0) -> It
     with following(bfinfra.load(path, sandbox=sandbox), context, interval) as heard:
         heard.next()
         yield heard
-
-
-def words(report: Report) -> Counter[str]:
-    """Everything that a report says of the servers now. Only the machine that saw a resource knows that it has
-    vanished.
-    """
-    return Counter(
-        (
-            *(
-                f"{each.key} {each.field} is {each.now!r}: {each.cause}".replace("vanished", "missing")
-                for each in report.found
-            ),
-            *(f"{each}" for each in report.problems),
-            *(f"{where} can't be read" for where in report.unreadable),
-            f"{report.agreed} agree",
-        )
-    )
 
 
 def checked(path: Path, sandbox: Running, folder: Path) -> Report:
