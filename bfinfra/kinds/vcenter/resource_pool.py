@@ -5,6 +5,7 @@ GPU cluster: virtual machines and Tanzu share hosts.)
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -12,7 +13,7 @@ from pydantic import AfterValidator, Field, model_validator
 from bfinfra.backends.vcenter.places import Allocation, Inventory, ResourcePool, only
 from bfinfra.kinds.named import the
 from bfinfra.kinds.vcenter.base.machine.notes import MARK
-from bfinfra.kinds.vcenter.base.pending import LONGEST, pending, pending_name
+from bfinfra.kinds.vcenter.base.marked_by_name import NAME, NAME_RULE, MarkedByName, pending_name
 from bfinfra.kinds.vcenter.base.pools import pool_named
 from bfinfra.model import compare, kind, resource
 from bfinfra.model.compare import Change, Unknown, differences
@@ -24,7 +25,7 @@ from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
-from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, Use, holds, path_in
+from bfinfra.model.rights import READ, VCENTER, Entity, PrivilegePlaces, Use, holds, path_in
 from bfinfra.model.site import Site
 from bfinfra.model.step import Step, Versioned
 from bfinfra.model.units import MIB, Bytes, Megahertz
@@ -33,9 +34,14 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
     from bfinfra.backends.vcenter.pools import ResourcePools
 
-ATTRIBUTE = "bfinfra.resource_pool"
-"""The custom attribute with the mark; a pool has no other place for one."""
-NOTED = (holds("pool", "Global.SetCustomField"), holds("definitions", "Global.ManageCustomFields"))
+MARKED = MarkedByName(
+    kind="resource_pool",
+    place="pool",
+    create="Resource.CreatePool",
+    rename="Resource.RenamePool",
+    delete="Resource.DeletePool",
+)
+"""A pool has no place for a mark but a custom attribute."""
 
 
 def _whole_mib(number: int) -> int:
@@ -91,8 +97,8 @@ class MemoryPart(_Allotment):
 class Spec(resource.Spec):
     """The desired state of one resource pool; its name is the pool's name in vCenter."""
 
-    name_pattern = rf"[^\s/\\%]{{1,{LONGEST}}}"
-    name_rule = rf"no blanks, no slash, no backslash and no %, at most {LONGEST} characters"
+    name_pattern = NAME
+    name_rule = NAME_RULE
 
     cluster: str
     """The vSphere cluster that it divides."""
@@ -137,7 +143,7 @@ class ResourcePoolFacts:
 class Create(Step):
     """create the resource pool {name} on {cluster}"""
 
-    rights = (holds("pool", "Resource.CreatePool", "Resource.RenamePool", "Resource.EditPool"), *NOTED)
+    rights = MARKED.to_make("Resource.EditPool")
     name: str
     cluster: str
     into: str | Unknown
@@ -155,9 +161,11 @@ class Create(Step):
 class Configure(Versioned):
     """change the resource pool {name}"""
 
-    rights = (holds("pool", "Resource.RenamePool", "Resource.EditPool"), *NOTED)
+    rights = MARKED.to_finish("Resource.EditPool")
     name: str
     moid: str
+    called: str = field(repr=False, compare=False)
+    """The name that it has now: its own, or its pending name."""
     cpu: Allocation
     memory: Allocation
     mark: Mark
@@ -179,7 +187,7 @@ class Delete(Step):
     """delete the resource pool {name}"""
 
     destructive = True
-    rights = (holds("pool", "Resource.RenamePool", "Resource.DeletePool"), *NOTED)
+    rights = MARKED.to_remove()
     uses = (Use.DESTROY,)
     name: str
     moid: str
@@ -210,42 +218,29 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
         """Reads all pools. Finds this site's by their notes or pending names, and those to adopt by the names
         in the site. Reads the clusters only if there is such a pool.
         """
-        pools = self._pools.read(ATTRIBUTE)
+        pools = self._pools.read(MARKED.attribute)
         mine = {
-            name: (pool, mark)
-            for pool in pools
-            for name, mark in [self._name_and_mark(pool)]
-            if mark is not None and mark.name_of(self._site, "resource_pool") == name
+            name: pool
+            for name, pool in MARKED.of_site(pools, self._site).items()
             if include_unlisted or name in wanted
         }
         inventory = self._vcenter.inventory.pools() if mine or any(wanted.values()) else Inventory()
         facts = ResourcePoolFacts(inventory, pools)
-        found = {
-            name: self._state(pool, mark, facts, wanted.get(name)) for name, (pool, mark) in mine.items()
-        }
+        found = {name: self._state(pool, facts, wanted.get(name)) for name, pool in mine.items()}
         for name, spec in wanted.items():
             if spec and name not in found and (there := _existing(name, spec, facts)) is not None:
-                found[name] = self._state(there, self._name_and_mark(there)[1], facts, spec)
+                found[name] = self._state(there, facts, spec)
         return Observation(found, facts)
 
-    def _name_and_mark(self, pool: ResourcePool) -> tuple[str, Mark | None]:
-        """The name that a pool has or will get, and its mark."""
-        name = pending_name(pool.name, self._site)
-        mark = Mark.decode(pool.note)
-        if name is None:
-            return pool.name, mark
-        return name, mark or Mark(self._site, str(Key("resource_pool", name)))
-
-    def _state(
-        self, pool: ResourcePool, mark: Mark | None, facts: ResourcePoolFacts, spec: Spec | None
-    ) -> State:
+    def _state(self, pool: ResourcePool, facts: ResourcePoolFacts, spec: Spec | None) -> State:
+        has = MARKED.identity(pool, self._site)
         inside = [each for each in facts.pools if each.moid == pool.parent]
         return State(
-            mark=mark,
+            mark=has.mark,
             pool=pool,
             cluster=next((c.name for c in facts.inventory.clusters if c.moid == pool.owner), ""),
-            parent=self._name_and_mark(inside[0])[0] if inside else None,
-            unnamed=pending_name(pool.name, self._site) is not None,
+            parent=MARKED.identity(inside[0], self._site).name if inside else None,
+            unnamed=has.unnamed,
             contents=() if spec else self._contents(pool, facts),
         )
 
@@ -262,17 +257,17 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
             *(
                 f"resource pool {each.name} is in it"
                 for each in inner
-                if (mark := self._name_and_mark(each)[1]) is None or mark.site != self._site
+                if (mark := MARKED.identity(each, self._site).mark) is None or mark.site != self._site
             ),
         )
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
         """Every pool of a cluster of the site's datacenter except its root pool."""
-        facts = ResourcePoolFacts(self._vcenter.inventory.pools(), self._pools.read(ATTRIBUTE))
+        facts = ResourcePoolFacts(self._vcenter.inventory.pools(), self._pools.read(MARKED.attribute))
         names = facts.inventory.called
         for pool in (each for each in facts.pools if each.owner in names):
-            name, mark = self._name_and_mark(pool)
-            state = self._state(pool, mark, facts, None)
+            name = MARKED.identity(pool, self._site).name
+            state = self._state(pool, facts, None)
             place: dict[str, object] = {"cluster": names[pool.owner]}
             inside = names.get(pool.parent, "")
             place |= {"parent": inside if "/" in inside else state.parent} if state.parent else {}
@@ -312,7 +307,8 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
         if state.unnamed and not found:
             found = [Change("name", state.pool.name, name)]
         if found or moved:
-            at = {"name": name, "moid": state.pool.moid, "version": state.pool.version}
+            pool = state.pool
+            at = {"name": name, "moid": pool.moid, "called": pool.name, "version": pool.version}
             steps.append(Configure(**at, cpu=cpu, memory=memory, mark=mark, changes=tuple(found)))
         return steps
 
@@ -322,34 +318,27 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
         pools = Entity(
             f"{path_in(datacenter, 'host', spec.cluster)}/Resources", "ResourcePool", propagate=True
         )
-        return {"pool": (pools,), "definitions": (ROOT,)}
+        return MARKED.places(pools)
 
     def run(self, step: Step, report: Report) -> None:
-        """Runs one step. A pool without a note has its pending name, after its creation and before its
-        deletion.
-        """
+        """Runs one step. A pool keeps its pending name until it has its note."""
         pools = self._pools
         match step:
-            case Create(into=str() as into):
-                moid = pools.create(into, pending(step.name, step.mark.site), step.cpu, step.memory)
-                pools.note(moid, ATTRIBUTE, step.mark.encode())
-                pools.rename(moid, step.name)
-            case Configure():
-                pools.update(step.moid, step.name, (step.cpu, step.memory), step.writes, version=step.version)
-                pools.note(step.moid, ATTRIBUTE, step.mark.encode())
+            case Create(into=str() as into, cpu=cpu, memory=memory):
+                MARKED.make(pools, step.mark, lambda called: pools.create(into, called, cpu, memory))
+            case Configure(moid=moid, called=called):
+                pools.update(moid, called, (step.cpu, step.memory), step.writes, version=step.version)
+                MARKED.finish(pools, moid, called, step.mark)
             case Move(into=str() as into):
                 pools.move(step.moid, into)
             case Delete():
-                if step.pending:
-                    pools.rename(step.moid, step.pending)
-                pools.forget(step.moid, ATTRIBUTE)
-                pools.remove(step.moid)
+                MARKED.remove(pools, step.moid, step.pending)
             case _:
                 raise AssertionError(step)
 
 
 def _delete(name: str, state: State, site: str) -> Delete:
-    return Delete(name=name, moid=state.pool.moid, pending="" if state.unnamed else pending(name, site))
+    return Delete(name=name, moid=state.pool.moid, pending="" if state.unnamed else pending_name(name, site))
 
 
 def _existing(name: str, spec: Spec, facts: ResourcePoolFacts) -> ResourcePool | None:

@@ -7,12 +7,12 @@ from pyVmomi import vim
 
 from bfinfra.backends.vcenter import VCenter, refs
 from bfinfra.backends.vcenter.pools import ResourcePools
-from bfinfra.kinds.vcenter.resource_pool import ATTRIBUTE
+from bfinfra.kinds.vcenter.resource_pool import MARKED
 
 
 def _pools(vcenter: VCenter) -> tuple[ResourcePools, str]:
     pools = ResourcePools(vcenter.session, vcenter.tasks)
-    return pools, next(each.moid for each in pools.read(ATTRIBUTE) if each.name == "ours")
+    return pools, next(each.moid for each in pools.read(MARKED.attribute) if each.name == "ours")
 
 
 def _hand(vcenter: VCenter) -> None:
@@ -34,7 +34,7 @@ def _hand(vcenter: VCenter) -> None:
 
 def _unmark(vcenter: VCenter) -> None:
     pools, moid = _pools(vcenter)
-    pools.note(moid, ATTRIBUTE, "by hand")
+    pools.note(moid, MARKED.attribute, "by hand")
 
 
 BY_HAND = (

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kinds.lifecycle import EVERYTHING, EXAMPLES, apply, endings, made, plan, world
+from kinds.lifecycle import EVERYTHING, EXAMPLES, KILLED, apply, endings, kill_at, made, plan, world
 from kinds.test_unmanaged import forced
 from kinds.unmanaged import Entry, Look
 from pyVmomi import vim
 from rights.given import administrator
 
 import bfinfra
-from bfinfra.kinds.vcenter.base.pending import LONGEST, pending, pending_name
 from bfinfra.kinds.vcenter.resource_pool import Spec
 from bfinfra.model.errors import SiteError
 from bfinfra.model.refs import Key
@@ -34,13 +33,6 @@ def site(tmp_path: Path):
 
 def done(outcome) -> None:
     assert made(outcome), endings(outcome)
-
-
-def test_a_pending_name_says_which_site_makes_what():
-    assert pending_name(pending("gpu", "poc"), "poc") == "gpu"
-    assert pending_name(pending("gpu", "poc"), "other") is None
-    assert pending_name("gpu", "poc") is None
-    assert len(pending("n" * LONGEST, "s" * 200)) <= 80
 
 
 def test_a_limit_below_the_reservation_is_refused_at_its_line(site):
@@ -68,6 +60,21 @@ def test_what_the_file_no_longer_limits_is_unlimited_again(sandbox: Running, sit
     assert changed == {"cpu.limit": (8000, None), "memory.shares": (5000, "normal")}
     done(apply(file, sandbox))
     assert plan(file, sandbox).pending == ()
+
+
+@pytest.mark.parametrize("call", ["UpdateConfig", "AddCustomFieldDef", "SetField"])
+def test_killed_amid_its_making_and_amid_its_finishing_it_is_finished_by_the_next_run(
+    sandbox: Running, site, tmp_path, call
+):
+    sandbox.reset()
+    before, state = world(sandbox), tmp_path / "state"
+    file = site("  gpu: {cluster: farm, memory: {limit: 64GiB}}\n")
+    assert kill_at(file, sandbox, 1, "after", state, method="CreateResourcePool") == KILLED
+    assert kill_at(file, sandbox, 1, "after", state, method=call) == KILLED
+    done(apply(file, sandbox))
+    assert 'ResourcePool /dc/host/farm/Resources/gpu"' in world(sandbox)
+    done(apply(file, sandbox, destroy=True))
+    assert world(sandbox) == before
 
 
 def test_a_pool_goes_into_another_and_back_with_what_is_in_it(sandbox: Running, site):
