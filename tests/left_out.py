@@ -94,7 +94,7 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     share = _share(config)
     if share is not ALL and not config.getoption("lf", False):  # which collects a part of a file
         _no_parameter_is_misspelt(items)
-    out = {item: why for item in items if (why := _needs(item, live=live, peers=peers))}
+    out = {item: why for item in items if (why := _needs(item, live=live, peers=peers)) is not None}
     concerned = _concerned(config, [item for item in items if item not in out], share)
     for item in items:
         if (
@@ -110,11 +110,11 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
         config.hook.pytest_deselected(items=list(out))
 
 
-def _needs(item: Any, *, live: bool, peers: bool) -> str:
-    """The peers that a test needs and a run doesn't have."""
+def _needs(item: Any, *, live: bool, peers: bool) -> str | None:
+    """The peers that a test needs and a run doesn't have; None if it may run."""
     if live and not peers:
-        return LIVE if _others(item) else ""
-    return REAL if not peers and item.get_closest_marker("peers") else ""
+        return LIVE if _others(item) else None
+    return REAL if not peers and item.get_closest_marker("peers") else None
 
 
 def _share(config: Any) -> Share | None:
