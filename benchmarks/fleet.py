@@ -18,7 +18,8 @@ from typing import Any
 
 import bfinfra
 from bfinfra.backends import ova
-from bfinfra.kinds.vcenter.bitfusion_server import properties, sizing, state
+from bfinfra.kinds.vcenter.base.machine.state import identity
+from bfinfra.kinds.vcenter.bitfusion_server import gpus, properties, state
 from bfinfra.kinds.vcenter.gpu_host.state import ATTRIBUTE, GpuHostNote
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
@@ -120,18 +121,18 @@ def _machine(site: Site, key: Key, spec: Any, package: ova.Ova) -> dict[str, Any
     return {
         "Name": key.name,
         "Host": spec.host,
-        "UUID": state.identity(site.name, key.name),
+        "UUID": identity(site.name, str(key)),
         "Network": "VM Network",
         "IP": spec.networks["Network 1"].address.partition("/")[0],
-        "CPUs": sizing.cpus(1),
-        "MemoryMB": sizing.memory(GPU_MEMORY) >> 20,
+        "CPUs": gpus.cpus_for(1),
+        "MemoryMB": gpus.memory_for(GPU_MEMORY) >> 20,
         "DisksGB": [disk.capacity >> 30 for disk in package.disks],
         "Extra": {
             state.MARK: mark.committed(spec.applied()).encode(),
             state.SECRETS: mark.committed(digests).encode(),
             state.OVA: state.release(package),
             state.MMIO: "TRUE",
-            state.MMIO_SIZE: str(sizing.mmio(GPU_MEMORY) >> 30),
+            state.MMIO_SIZE: str(gpus.mmio_for(GPU_MEMORY) >> 30),
         },
         "Properties": {name: "" if isinstance(value, Secret) else value for name, value in values.items()},
     }

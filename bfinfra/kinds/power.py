@@ -24,10 +24,10 @@ def conflicts(off: Iterable[tuple[Key, Vm]], inventory: Inventory, states: Specs
     """One for each VM to power on whose host takes none. A host that this site has in maintenance mode leaves
     it before.
     """
-    hosts, begun = {each.moid: each for each in inventory.hosts}, _begun(states)
+    hosts, ours = {each.moid: each for each in inventory.hosts}, begun(states)
     for key, machine in off:
         host = hosts.get(machine.host)
-        if host and machine.connected and host.name not in begun and (why := takes_none(host)):
+        if host and machine.connected and host.name not in ours and (why := takes_none(host)):
             yield nowhere(key, why)
 
 
@@ -41,7 +41,7 @@ def nowhere(key: Key, why: str) -> Conflict:
     )
 
 
-def _begun(states: Specs) -> frozenset[str]:
+def begun(states: Specs) -> frozenset[str]:
     """The hosts that resources of this site put into maintenance mode, and take out of it."""
     found = (
         (key.name, state) if key.kind == "gpu_host" else (each.name, each)

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 NVIDIA = 0x10DE
 GIB = 1 << 30
+SLICES = 7  # of a card, by MIG
+TOLERANCE = 1.07  # cards report somewhat less memory than the GiB in their name
 _NVIDIA_GIB = {
     0x102D: 12,  # K80, each of the two
     0x13BD: 8,  # M10, each of the four
@@ -61,3 +63,13 @@ def vgpu_profile(name: str) -> VgpuProfile | None:
     """
     found = _PROFILE.search(name)
     return VgpuProfile(int(found[2]) * GIB or HALF, int(found[1] or 0)) if found else None
+
+
+def vgpus(card: int, profile: str) -> int:
+    """Return how many vGPUs of a profile a card of this memory (bytes) holds; 0 if the profile's name tells
+    no size.
+    """
+    found = vgpu_profile(profile)
+    if found is None:
+        return 0
+    return SLICES // found.slices if found.slices else int(card * TOLERANCE / found.memory)

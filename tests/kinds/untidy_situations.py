@@ -87,7 +87,7 @@ def server(**fields: Any) -> Given:
         "ova": {"file": "server.ova"},
         "host": "esx1.small.test",
         "gpus": 1,
-        "networks": {"Network 1": {"network": "/dc/network/VM Network"}},
+        "networks": {"Network 1": {"network": "/dc/network/VM Network", "address": "10.0.0.9/24"}},
         "properties": {
             "hostname": "bf-01",
             "customer_password": {"env": "VCENTER_PASSWORD"},

@@ -1,31 +1,39 @@
-"""The capacity of clusters: the sum of their running hosts."""
+"""The capacity of clusters: the sum of their running hosts, and their largest host."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import properties, refs
+from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.model.records import dataclass
 
 MIB = 2**20
 PATHS = {
     vim.ClusterComputeResource: ["summary.effectiveCpu", "summary.effectiveMemory"],
-    vim.HostSystem: ["parent", "summary.hardware.cpuMhz"],
+    vim.HostSystem: [
+        "parent",
+        "summary.hardware.cpuMhz",
+        "summary.hardware.numCpuThreads",
+        "summary.hardware.memorySize",
+    ],
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
     """A cluster's capacity for VMs: `cpu` in MHz, `memory` in bytes; `core`: MHz of a core of its slowest
-    host.
+    host; `threads`, `host_memory`: the most logical CPUs and bytes that one host has, 0 if not known.
     """
 
     cpu: int
     memory: int
     core: int
+    threads: int = 0
+    host_memory: int = 0
 
 
 class Capacities:
@@ -39,17 +47,22 @@ class Capacities:
         rows = self._session.read(
             lambda content: properties.below(content, content.rootFolder, PATHS, properties.whole)
         )
-        clock: dict[str, int] = {}
+        hosts: dict[str, list[Row]] = {}
         for row in rows:
-            if isinstance(row.ref, vim.HostSystem) and (found := row["summary.hardware.cpuMhz"]):
-                home = refs.moid(row["parent"])
-                clock[home] = min(found, clock.get(home, found))
+            if isinstance(row.ref, vim.HostSystem):
+                hosts.setdefault(refs.moid(row["parent"]), []).append(row)
         return {
             row.moid: Capacity(
                 row["summary.effectiveCpu"] or 0,
                 (row["summary.effectiveMemory"] or 0) * MIB,
-                clock.get(row.moid, 0),
+                min(filter(None, _each(hosts.get(row.moid, ()), "cpuMhz")), default=0),
+                max(_each(hosts.get(row.moid, ()), "numCpuThreads"), default=0),
+                max(_each(hosts.get(row.moid, ()), "memorySize"), default=0),
             )
             for row in rows
             if isinstance(row.ref, vim.ClusterComputeResource)
         }
+
+
+def _each(hosts: Iterable[Row], name: str) -> Iterator[int]:
+    return (int(row[f"summary.hardware.{name}"] or 0) for row in hosts)

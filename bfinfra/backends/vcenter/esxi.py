@@ -49,15 +49,25 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True)
+class Card:
+    """A card that gives vGPUs: its memory in bytes, 0 if the host doesn't tell; the ids of VMs on it."""
+
+    memory: int
+    holders: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Room:
     """What a host has for VMs, and what its running ones reserve: id → name and bytes. The host keeps some of
-    `memory` (bytes) for itself. `cpus`: logical ones; `profiles`: of its vGPUs; `networks`: their ids.
+    `memory` (bytes) for itself. `cpus`: logical ones; `profiles`: of its vGPUs, which `cards` give;
+    `networks`: their ids.
     """
 
     memory: int
     reserved: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     cpus: int = 0
     profiles: tuple[str, ...] = ()
+    cards: tuple[Card, ...] = ()
     networks: frozenset[str] = frozenset()
 
 

@@ -14,7 +14,7 @@ from pyVmomi import vim
 
 from bfinfra.backends import background
 from bfinfra.backends.vcenter import attributes, properties, refs, tree
-from bfinfra.backends.vcenter.esxi import Holder, HostDetail, PciDevice, Room
+from bfinfra.backends.vcenter.esxi import Card, Holder, HostDetail, PciDevice, Room
 from bfinfra.backends.vcenter.leases import Leases
 from bfinfra.backends.vcenter.machines import with_devices
 from bfinfra.backends.vcenter.properties import Row
@@ -43,6 +43,7 @@ ROOM = [
     "hardware.memorySize",
     "hardware.cpuInfo.numCpuThreads",
     "config.sharedPassthruGpuTypes",
+    "config.graphicsInfo",
     "network",
     "vm",
 ]
@@ -51,6 +52,7 @@ NOTED: Mapping[type[Any], Sequence[str]] = {
     vim.HostSystem: ["name", "customValue", "vm"],
     vim.ComputeResource: ["name"],
 }
+SHARED = "sharedDirect"  # the graphics type of cards that give vGPUs
 LEAVING = 900  # seconds that a host may take to shut down
 
 
@@ -147,6 +149,11 @@ class Hosts:
                     memory=int(row["hardware.memorySize"] or 0),
                     cpus=int(row["hardware.cpuInfo.numCpuThreads"] or 0),
                     profiles=tuple(row["config.sharedPassthruGpuTypes"] or ()),
+                    cards=tuple(
+                        _card(each)
+                        for each in row["config.graphicsInfo"] or ()
+                        if each.graphicsType == SHARED
+                    ),
                     networks=frozenset(map(refs.moid, row["network"] or ())),
                     reserved=found.get(row.moid, {}),
                 )
@@ -366,3 +373,7 @@ def _attributes(values: Mapping[int, str], keys: Mapping[int, str]) -> dict[str,
 
 def _time(value: Any) -> str:
     return value.isoformat() if value else ""
+
+
+def _card(info: Any) -> Card:
+    return Card(int(info.memorySizeInKB or 0) << 10, frozenset(map(refs.moid, info.vm or ())))

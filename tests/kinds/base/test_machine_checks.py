@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kinds.base.test_machine_placement import INVENTORY, MOST
+from kinds.base.test_machine_placement import HERE, INVENTORY, MOST
 
-from bfinfra.backends.vcenter.esxi import Room
+from bfinfra.backends.vcenter.esxi import Card, Room
 from bfinfra.backends.vcenter.places import Datastore, Network
 from bfinfra.kinds.vcenter.base.machine.checks import Asked, conflicts
-from bfinfra.model.conflict import Conflict
+from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.refs import Key
 
 GIB = 1 << 30
@@ -24,6 +25,7 @@ ROOM = Room(memory=256 * GIB, cpus=64, profiles=("p-8q",), networks=frozenset({"
 ROOMS = {"h1": ROOM, "h2": ROOM, "h3": ROOM}
 VM = Asked(
     key=Key("virtual_machine", "w1"),
+    machine=replace(HERE, moid="vm-1"),
     cluster=INVENTORY.clusters[0],
     cpus=8,
     memory=64 * GIB,
@@ -36,7 +38,13 @@ ON_ONE = replace(VM, host=ESX1)
 
 
 def found(asked: Asked = VM, rooms: Any = ROOMS, hosts: Any = INVENTORY.hosts) -> list[Conflict]:
-    return [*conflicts([asked], replace(INVENTORY, hosts=tuple(hosts)), rooms, {"vm-1"})]
+    return together([asked], rooms, hosts)
+
+
+def together(
+    asked: list[Asked], rooms: Any = ROOMS, hosts: Any = INVENTORY.hosts, states: Any = None
+) -> list[Conflict]:
+    return [*conflicts(asked, replace(INVENTORY, hosts=tuple(hosts)), rooms, states or {})]
 
 
 def test_a_machine_that_fits_is_not_spoken_of() -> None:
@@ -74,6 +82,8 @@ def test_what_every_host_lacks_is_said_at_the_field_that_asks_for_it(
     assert (anywhere.what, anywhere.at.field, anywhere.stops) == ("no host of farm can run it", field, True)
     assert anywhere.why.startswith(f"esx1 {lacks}")
     assert f", esx2 {lacks}" in anywhere.why
+    if field == "memory":  # said of all of a host's together
+        return
     (there,) = found(replace(ON_ONE, **changes))
     assert (there.what, there.at.field) == ("esx1 can't run it", field)
     assert there.why.startswith(f"esx1 {lacks}")
@@ -98,11 +108,111 @@ def test_hosts_that_lack_different_things_are_each_named() -> None:
 
 
 def test_memory_is_said_with_what_others_reserve_of_it_only_where_they_do() -> None:
-    large = replace(ON_ONE, memory=200 * GIB)
-    (each,) = found(large, {"h1": replace(ROOM, reserved={"vm-9": ("theirs", 100 * GIB)})})
+    large = replace(VM, memory=200 * GIB)
+    one = {"h1": replace(ROOM, reserved={"vm-9": ("theirs", 100 * GIB)})}
+    (each,) = found(large, one, hosts=(ESX1,))
     assert each.why == "esx1 has 256GiB of memory, of which other VMs reserve 100GiB"
-    (each,) = found(replace(large, memory=300 * GIB))
+    (each,) = found(replace(large, memory=300 * GIB), hosts=(ESX1,))
     assert each.why == "esx1 has 256GiB of memory"
+    (each,) = found(replace(large, host=ESX1), one)
+    assert each.what == "its 200GiB don't fit on esx1, which has 256GiB"
+    assert each.why == "all of its memory is reserved; the VM theirs holds 100GiB"
+
+
+def named(name: str, **changes: Any) -> Asked:
+    return replace(
+        ON_ONE,
+        key=Key("virtual_machine", name),
+        machine=replace(HERE, moid=f"vm-{name}", host="h9"),
+        **changes,
+    )
+
+
+def test_the_memory_of_all_that_go_to_one_host_is_summed() -> None:
+    two = [named("a", memory=128 * GIB), named("b", memory=120 * GIB)]
+    assert together(two) == []
+    (each,) = together([*two, named("c", memory=32 * GIB)])
+    assert each.at == Spot(Key("virtual_machine", "a"), "memory")
+    assert each.others == (
+        Spot(Key("virtual_machine", "b"), "memory"),
+        Spot(Key("virtual_machine", "c"), "memory"),
+    )
+    assert each.what == "its 128GiB don't fit on esx1, which has 256GiB"
+    assert each.why == (
+        "all of its memory is reserved; virtual_machine/b takes 120GiB; virtual_machine/c takes 32GiB"
+    )
+    assert each.stops
+    assert together([*two, named("c", memory=32 * GIB, reserved=False)]) == []
+    assert together([*two, named("c", memory=32 * GIB, host=ESX2)]) == []
+    assert together([*two, named("c", memory=32 * GIB)], {"h1": replace(ROOM, memory=0)}) == []
+
+
+def test_the_reservation_of_a_machine_that_stays_as_it_is_counts_whoever_made_it() -> None:
+    own = {"h1": replace(ROOM, reserved={"vm-a": ("a", 200 * GIB), "vm-b": ("b", 60 * GIB)})}
+    assert together([named("a", memory=190 * GIB)], own) == []
+    (each,) = together([named("a", memory=200 * GIB)], own)
+    assert each.why == "all of its memory is reserved; the VM b holds 60GiB"
+
+
+GREAT = Card(34 * GIB)
+Q16 = ("grid_v100d-16q",)
+
+
+def vgpus(*counts: int, profile: tuple[str, ...] = Q16, **changes: Any) -> list[Asked]:
+    names = "abcdef"
+    return [
+        named(names[n], memory=GIB, profiles=profile * count, **changes) for n, count in enumerate(counts)
+    ]
+
+
+def cards(*those: Card, profiles: tuple[str, ...] = (*Q16, "grid_v100d-8q")) -> dict[str, Room]:
+    return dict.fromkeys(ROOMS, replace(ROOM, profiles=profiles, cards=those))
+
+
+def test_vgpus_of_all_that_go_to_one_host_are_counted_against_its_cards() -> None:
+    both = cards(GREAT, GREAT)
+    assert together(vgpus(2, 2), both) == []
+    (each,) = together(vgpus(2, 3), both)
+    assert each.at == Spot(Key("virtual_machine", "b"), "vgpus")
+    assert each.others == (Spot(Key("virtual_machine", "a"), "vgpus"),)
+    assert each.what == "5 vGPUs are asked of esx1, whose cards hold 4 grid_v100d-16q"
+    assert each.why == "it has 2 cards for vGPUs; other VMs use 0"
+    assert each.stops
+
+
+def test_vgpus_of_several_profiles_share_the_cards() -> None:
+    half = named("z", memory=GIB, profiles=("grid_v100d-8q",) * 4)
+    assert together([*vgpus(2), half], cards(GREAT, GREAT)) == []
+    (each,) = together([*vgpus(3), half], cards(GREAT, GREAT))
+    assert each.what.endswith("whose cards hold 8 grid_v100d-8q, 4 grid_v100d-16q")
+
+
+def test_a_card_that_others_use_is_a_warning_and_one_that_the_changed_use_is_free() -> None:
+    used = cards(GREAT, Card(34 * GIB, frozenset({"vm-9"})))
+    (each,) = together(vgpus(4), used)
+    assert (each.what, each.stops) == (
+        "4 vGPUs are asked of esx1, where cards that no other VM uses hold 2 grid_v100d-16q",
+        False,
+    )
+    assert each.why == "it has 2 cards for vGPUs; other VMs use 1"
+    assert together(vgpus(4), cards(GREAT, Card(34 * GIB, frozenset({"vm-a"})))) == []
+
+
+@pytest.mark.parametrize(
+    ("those", "profile"),
+    [((), Q16), ((Card(0), GREAT), Q16), ((GREAT,), ("odd",))],
+    ids=["no card is told", "a card without a size", "a profile without a size"],
+)
+def test_what_nobody_can_count_is_not_refused(those: tuple[Card, ...], profile: tuple[str, ...]) -> None:
+    assert together(vgpus(9, profile=profile), cards(*those, profiles=profile)) == []
+    assert together(vgpus(9, profile=profile, host=None), cards(*those, profiles=profile)) == []
+
+
+def test_a_machine_that_may_go_to_any_host_needs_one_whose_cards_hold_its_vgpus() -> None:
+    assert together(vgpus(2, 2, 2, host=None), cards(GREAT)) == []
+    (each,) = together(vgpus(3, host=None), cards(GREAT))
+    assert (each.what, each.at.field) == ("no host of farm can run it", "vgpus")
+    assert each.why == "esx1 has cards for 2 grid_v100d-16q, esx2 has cards for 2 grid_v100d-16q"
 
 
 @pytest.mark.parametrize(
@@ -122,19 +232,32 @@ def test_a_host_of_another_cluster_is_refused() -> None:
     assert (each.what, each.at.field) == ("esx3 is not in the cluster farm", "host")
     assert each.next
     others = [replace(VM, host=ESX3), replace(VM, cpus=65)]
-    assert len([*conflicts(others, INVENTORY, ROOMS, ())]) == len(others)
+    assert len(together(others)) == len(others)
 
 
 @pytest.mark.parametrize(
     ("state", "why"),
     [({"maintenance": True}, "is in maintenance mode"), ({"connected": False}, "is not connected")],
 )
-def test_hosts_that_take_none_for_now_are_a_warning_and_others_still_count(state: Any, why: str) -> None:
-    lost = replace(ESX1, **state)
-    (each,) = found(VM, hosts=(lost, replace(ESX2, **state)))
-    assert (each.what, each.stops) == ("no host of farm takes a VM now", False)
+def test_hosts_that_take_none_now_are_said_and_others_still_count(state: Any, why: str) -> None:
+    lost, new = replace(ESX1, **state), replace(VM, machine=None)
+    (each,) = found(new, hosts=(lost, replace(ESX2, **state)))
+    assert (each.what, each.stops) == ("no host of farm takes a VM now", True)
     assert (each.at.field, each.why) == ("cluster", f"esx1 {why}; esx2 {why}")
     assert each.next
-    (each,) = found(replace(VM, host=lost))
-    assert each.at.field == "host"
-    assert found(VM, {**ROOMS, "h2": replace(ROOM, cpus=4)}, hosts=(lost, ESX2)) != []
+    (each,) = found(replace(new, host=lost))
+    assert (each.what, each.at.field) == ("esx1 takes no VM now", "host")
+    assert found(new, {**ROOMS, "h2": replace(ROOM, cpus=4)}, hosts=(lost, ESX2)) != []
+
+
+def test_one_that_is_on_such_a_host_stays_there_and_one_that_goes_to_it_is_refused() -> None:
+    lost = replace(ESX1, maintenance=True)
+    assert found(replace(VM, machine=replace(HERE, host="h1"), host=lost)) == []
+    assert len(found(replace(VM, machine=replace(HERE, host="h2"), host=lost))) == 1
+
+
+def test_a_host_that_this_site_has_in_maintenance_mode_leaves_it_before() -> None:
+    lost, new = replace(ESX1, maintenance=True), replace(VM, machine=None)
+    own = {Key("gpu_host", "esx1"): SimpleNamespace(begun="a restart")}
+    assert together([replace(new, host=lost)], states=own) == []
+    assert len(together([replace(new, host=lost)])) == 1

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from bfinfra.backends import ova
-from bfinfra.kinds.vcenter.bitfusion_server import minimum
+from bfinfra.kinds.vcenter.bitfusion_server import checks
+from bfinfra.kinds.vcenter.bitfusion_server.state import BitfusionServerFacts
 from bfinfra.model.refs import Key
 from bfinfra.sandbox.factories.ova import make_ova
 
@@ -23,8 +24,9 @@ def test_a_server_before_2_5_is_recognised_by_the_version_of_its_appliance(tmp_p
         Key("bitfusion_token", "tok"): SimpleNamespace(servers=("bf-1",)),
         Key("bitfusion_server", "bf-1"): SimpleNamespace(ova=SimpleNamespace(text="server.ova")),
     }
-    found = [*minimum.conflicts(site, {"server.ova": ova.read(tmp_path / "server.ova")})]
+    read = {"server.ova": ova.read(tmp_path / "server.ova")}
+    found = [*checks.conflicts(site, {}, BitfusionServerFacts(ovas=read))]
     assert [each.what for each in found] == (
         [f"its token leads to a server of Bitfusion {version}"] if old else []
     )
-    assert [*minimum.conflicts(site, {})] == []
+    assert [*checks.conflicts(site, {}, BitfusionServerFacts())] == []

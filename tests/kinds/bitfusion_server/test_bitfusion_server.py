@@ -28,10 +28,11 @@ from bfinfra.backends.survey_cache import KnownObjects
 from bfinfra.backends.vcenter.places import Folder
 from bfinfra.backends.vcenter.vm import Attached, Disk
 from bfinfra.kinds.vcenter.base.machine.secrets import SecretProperty
+from bfinfra.kinds.vcenter.base.machine.state import identity
 from bfinfra.kinds.vcenter.base.machine.steps import Start
-from bfinfra.kinds.vcenter.bitfusion_server import sizing
-from bfinfra.kinds.vcenter.bitfusion_server.run import Runs
-from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO, MMIO_SIZE, identity
+from bfinfra.kinds.vcenter.bitfusion_server import gpus as sizing
+from bfinfra.kinds.vcenter.bitfusion_server.appliance import Runs
+from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO, MMIO_SIZE
 from bfinfra.model.compare import Change
 from bfinfra.model.errors import Conflict, Missing, Refusal
 from bfinfra.model.mark import Mark
@@ -51,7 +52,7 @@ def refused(**how) -> Refusal:
 
 @pytest.mark.parametrize(("gpus", "cpus"), [(0, 4), (1, 4), (2, 8), (4, 16)])
 def test_cpus_are_four_for_each_gpu_and_at_least_four(gpus, cpus):
-    assert sizing.cpus(gpus) == cpus
+    assert sizing.cpus_for(gpus) == cpus
 
 
 @pytest.mark.parametrize(
@@ -59,11 +60,11 @@ def test_cpus_are_four_for_each_gpu_and_at_least_four(gpus, cpus):
     [((24, 24), 128), ((16,), 32), ((32, 32), 128), ((32,), 64), ((80,), 256), ((40, 40, 40), 256)],
 )
 def test_the_mmio_window_is_twice_the_next_power_of_two(sizes, window):
-    assert sizing.mmio(sum(sizes) * GIB) == window * GIB
+    assert sizing.mmio_for(sum(sizes) * GIB) == window * GIB
 
 
 def test_memory_is_one_and_a_half_times_the_gpus():
-    assert sizing.memory(64 * GIB) == 96 * GIB
+    assert sizing.memory_for(64 * GIB) == 96 * GIB
 
 
 @of_several("bitfusion_server.gpus")
@@ -337,7 +338,7 @@ def test_unknown_memory_asks_for_it():
 
 
 def test_the_instance_uuid_is_the_same_every_time():
-    assert identity("a", "bf-01") == identity("a", "bf-01") != identity("b", "bf-01")
+    assert identity("a", "bitfusion_server/bf-01") == "c8fb04cf-3367-59c5-8a41-3408b471cceb"
 
 
 def test_every_disruption_says_why():

@@ -6,7 +6,7 @@ import pytest
 from kinds.servers import MARK, spec
 
 from bfinfra.engine.graph import waits
-from bfinfra.kinds.vcenter.bitfusion_server.groups import check
+from bfinfra.kinds.vcenter.bitfusion_server.checks import check_group
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.errors import Refusal
 from bfinfra.model.refs import Key
@@ -20,7 +20,7 @@ def group(**firsts: str | None) -> Any:
 def judge(name: str, servers: Any) -> None:
     first = servers[name].first
     needs = {"first": ResolvedRef(Key("bitfusion_server", first), servers.get(first), None)} if first else {}
-    check(
+    check_group(
         name,
         servers[name],
         PlanContext(MARK, needs, {peer: (other, None) for peer, other in servers.items() if peer != name}),

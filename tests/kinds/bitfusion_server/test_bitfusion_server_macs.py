@@ -65,7 +65,7 @@ ONE, OTHER = "VM Network", "Storage"
             [(ONE, FIRST), (OTHER, SECOND)],
             [(OTHER, SECOND)],
             {"add_nics": ("network-1",), "add_macs": (FIRST,)},
-            {"networks.Network 1.network"},
+            {"networks.Network 1"},
         ),
     ],
 )

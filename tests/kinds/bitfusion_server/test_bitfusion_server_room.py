@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 from kinds.lifecycle import EXAMPLES, QUICK, apply, made, run_context, world
-from kinds.servers import GIB, HOST, machine, spec, state
+from kinds.servers import GIB, HOST, INVENTORY, machine, spec, state
 
 import bfinfra
-from bfinfra.backends.vcenter.esxi import PciDevice, Room
+from bfinfra.backends.vcenter.esxi import Card, Room
+from bfinfra.backends.vcenter.places import Host as VHost
+from bfinfra.kinds.vcenter.base.machine.checks import Seen
 from bfinfra.kinds.vcenter.bitfusion_server.kind import BitfusionServer
 from bfinfra.kinds.vcenter.bitfusion_server.state import BitfusionServerFacts
 from bfinfra.kinds.vcenter.gpu_host.spec import Spec as HostSpec
@@ -22,6 +24,13 @@ from bfinfra.model.readiness import Ready
 from bfinfra.model.refs import Key
 
 ESX = Key("gpu_host", "esx1")
+WITH_HOST = replace(
+    INVENTORY,
+    hosts=(
+        VHost(moid="host-1", name="esx1", datacenter="dc", cluster="c1", connected=True, maintenance=False),
+    ),
+)
+OFFERS = Room(0, profiles=("grid_v100d-16q",), cards=(Card(32 * GIB),) * 2)
 
 
 def server(name):
@@ -37,7 +46,7 @@ def problems(servers, room=None, states=None, **host):
     return [
         f"{each.at.key}: {each.at.field}: {each.what}; {each.why}"
         for each in BitfusionServer.conflicts(
-            wanted, seen, BitfusionServerFacts(rooms={"esx1": room} if room else {})
+            wanted, seen, BitfusionServerFacts(WITH_HOST, seen=Seen({"host-1": room} if room else {}))
         )
     ]
 
@@ -49,7 +58,7 @@ def test_memory_of_a_hosts_servers_is_summed_with_what_other_vms_hold():
     assert problems({"a": spec(memory="132GiB"), "b": spec(memory="96GiB")}, room, existing) == [
         (
             "bitfusion_server/a: memory: its 132GiB don't fit on esx1, which has 256GiB; "
-            "all memory of a server with GPUs is reserved; bitfusion_server/b takes 96GiB; the VM "
+            "all of its memory is reserved; bitfusion_server/b takes 96GiB; the VM "
             "theirs holds 32GiB"
         )
     ]
@@ -74,21 +83,17 @@ def test_a_host_of_which_nobody_knows_the_memory_refuses_nothing():
 
 
 def test_vgpus_are_counted_against_what_cards_hold():
-    shared = tuple(
-        PciDevice(f"0000:{n}b:00.0", 0x10DE, 0x1DB6, "V100", True, True, False, False) for n in range(1, 3)
-    )
     nine = {
         "a": spec(attach="vgpu", vgpu_profile="grid_v100d-16q", gpus=4),
         "b": spec(attach="vgpu", vgpu_profile="grid_v100d-16q", gpus=5),
     }
-    assert problems(nine, devices=shared) == [
+    assert problems(nine, OFFERS) == [
         (
-            "bitfusion_server/b: gpus: 9 vGPUs grid_v100d-16q are asked of esx1, whose cards have room for 4; it "
-            "has 2 cards; each vGPU takes 16GiB"
+            "bitfusion_server/b: gpus: 9 vGPUs are asked of esx1, whose cards hold 4 grid_v100d-16q; it has 2 cards "
+            "for vGPUs; other VMs use 0"
         )
     ]
-    assert problems({"a": nine["a"]}, devices=shared) == []
-    assert problems(nine, devices=(replace(shared[0], device=0x9999),)) == []
+    assert problems({"a": nine["a"]}, OFFERS) == []
 
 
 @pytest.mark.parametrize(

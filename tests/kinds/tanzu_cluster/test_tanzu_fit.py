@@ -4,6 +4,7 @@ vSphere cluster.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -90,6 +91,18 @@ def test_more_than_the_namespace_may_use_is_refused_at_the_class(limits, says):
         check(spec(2), environment(**limits))
     assert refused.value.field == "workers.pool.vm_class"
     assert "3 × guaranteed" in refused.value.problems[0].why
+
+
+def test_a_class_that_no_host_can_run_is_refused_however_large_the_cluster_is():
+    large = Capacity(1_000_000, 1000 * GIB, 2000, threads=2, host_memory=8 * GIB)
+    check(spec(), environment(large))
+    with pytest.raises(Refusal, match="takes 2 CPUs; no host of compute has more than 1 logical ones") as few:
+        check(spec(), environment(replace(large, threads=1)))
+    assert few.value.field == "control_plane.vm_class"
+    with pytest.raises(Refusal, match="reserves 8GiB of memory; no host of compute has more than 7GiB"):
+        check(spec(), environment(replace(large, host_memory=7 * GIB)))
+    check(spec(1, "best-effort"), environment(replace(large, threads=4, host_memory=1)))
+    check(spec(1, "mystery"), environment(replace(large, threads=1)), other=spec(1, "mystery"))
 
 
 def test_a_reservation_in_part_counts_in_part():

@@ -24,14 +24,16 @@ from bfinfra.backends.vcenter.library_items import Declared, Item
 from bfinfra.backends.vcenter.places import Found, Nowhere, only
 from bfinfra.backends.vcenter.vm import Attach, Attached, Disk, NewDisk, Nic, Relocation, Vm
 from bfinfra.engine.guard import Allow, check
+from bfinfra.kinds.vcenter.base.machine.notes import SECRETS
 from bfinfra.kinds.vcenter.base.machine.places import MachinePlaces
+from bfinfra.kinds.vcenter.base.machine.state import identity
 from bfinfra.kinds.vcenter.base.machine.steps import Delete, Discard, Relocate, Replace, Start, Stop, Write
 from bfinfra.kinds.vcenter.virtual_machine.decide import decide
 from bfinfra.kinds.vcenter.virtual_machine.describe import description
-from bfinfra.kinds.vcenter.virtual_machine.disks import fitted
+from bfinfra.kinds.vcenter.virtual_machine.devices import fitted
 from bfinfra.kinds.vcenter.virtual_machine.properties import look
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
-from bfinfra.kinds.vcenter.virtual_machine.state import MARK, State, VirtualMachineFacts, encoded, identity
+from bfinfra.kinds.vcenter.virtual_machine.state import MARK, State, VirtualMachineFacts, encoded
 from bfinfra.kinds.vcenter.virtual_machine.steps import DeleteDisks, Deployed, Make
 from bfinfra.model.awaited import UNNOTED, Absent, Awaited
 from bfinfra.model.compare import Unknown
@@ -108,6 +110,12 @@ def existing(wanted, **changes):
     return State(mark=mark, machine=replace(machine, **changes))
 
 
+def given(state, digests):
+    """With the digests of secrets among the notes of the VM."""
+    extra = {**state.machine.extra, SECRETS: OWN.committed(digests).encode()}
+    return replace(state, machine=replace(state.machine, extra=extra))
+
+
 def kinds(steps):
     return [type(step) for step in steps]
 
@@ -116,7 +124,7 @@ def test_a_clone_brings_its_mark_its_own_identity_and_its_own_adapters():
     step, *_ = decide("w1", spec(), None, context(w1={"guestinfo.userdata": "x"}))
     assert isinstance(step, Make)
     hardware = step.how.hardware
-    own = identity("s", "w1")
+    own = identity("s", "virtual_machine/w1")
     assert (hardware.instance_uuid, hardware.drop, hardware.add_nics) == (
         own,
         (4000,),
@@ -229,9 +237,9 @@ def test_properties_are_held_against_what_the_item_declares_before_anything_is_m
 
 def test_a_property_that_differs_is_set_while_it_is_off_and_other_secrets_stay_known():
     wanted = spec(**LIBRARY, properties={"guest.hostname": "w2", "password": SECRET})
-    had = replace(
+    had = given(
         existing(wanted, properties={"guest.hostname": "w1", "password": ""}),
-        digests={"password": digest("long-enough"), "gone": "x"},
+        {"password": digest("long-enough"), "gone": "x"},
     )
     found = decide("w1", wanted, had, offering(wanted, **look(wanted, had.digests, (), "")))
     assert (kinds(found), found[1].properties, found[1].keep) == (
@@ -239,7 +247,7 @@ def test_a_property_that_differs_is_set_while_it_is_off_and_other_secrets_stay_k
         {"guest.hostname": "w2"},
         {"password": had.digests["password"]},
     )
-    other = replace(had, digests={"password": digest("another")})
+    other = given(had, {"password": digest("another")})
     found = decide("w1", wanted, other, offering(wanted, **look(wanted, other.digests, (), "")))
     assert (found[1].properties, found[1].keep) == ({"guest.hostname": "w2", "password": SECRET}, {})
     assert {change.field for change in found[1].changes} == {
@@ -733,7 +741,7 @@ NEWER = {"template": "centos-8"}
 
 
 def test_a_machine_of_another_template_is_made_anew():
-    had = existing(spec(), instance_uuid=identity("s", "w1"))
+    had = existing(spec(), instance_uuid=identity("s", "virtual_machine/w1"))
     found = decide("w1", spec(**NEWER), had, templates())
     assert kinds(found) == [Replace, Make, Start]
     assert changed(found[:1]) == {"template"}
@@ -744,8 +752,8 @@ def test_a_machine_of_another_template_is_made_anew():
     ("had", "known"),
     [
         ({}, {}),
-        ({"instance_uuid": identity("s", "w1")}, {"centos-7.6": Nowhere()}),
-        ({"instance_uuid": identity("s", "w1")}, {"centos-8": Found(TEMPLATE)}),
+        ({"instance_uuid": identity("s", "virtual_machine/w1")}, {"centos-7.6": Nowhere()}),
+        ({"instance_uuid": identity("s", "virtual_machine/w1")}, {"centos-8": Found(TEMPLATE)}),
     ],
     ids=["it was adopted", "the former template is gone", "it is the same template"],
 )
@@ -754,7 +762,7 @@ def test_a_machine_whose_template_is_only_called_otherwise_stays(had, known):
 
 
 def test_a_machine_of_another_item_is_made_anew():
-    had = existing(spec(**LIBRARY), instance_uuid=identity("s", "w1"))
+    had = existing(spec(**LIBRARY), instance_uuid=identity("s", "virtual_machine/w1"))
     items = {("images", "ubuntu"): (Item("i", "ovf"), None), ("images", "debian"): (Item("j", "ovf"), None)}
     now = spec(template=None, library={"name": "images", "item": "debian"})
     found = decide("w1", now, had, PlanContext(OWN, facts=VirtualMachineFacts(INVENTORY, items=items)))
@@ -907,11 +915,11 @@ def test_an_existing_machine_needs_only_secrets_that_the_file_names_anew(tmp_pat
     secret = Secret("file", "later.txt", Sources(base=tmp_path))
     wanted = spec(**LIBRARY, properties={"password": secret})
     kept = {"password": "scrypt$a$b"}
-    given = State(mark=OWN.committed(wanted.applied()), machine=TEMPLATE, digests=kept)
-    (found,) = look(wanted, kept, OFFERED, "", given).values()
+    had = given(State(mark=OWN.committed(wanted.applied()), machine=TEMPLATE), kept)
+    (found,) = look(wanted, kept, OFFERED, "", had).values()
     assert (found.stale, found.problem, bool(found.away)) == (False, "", True)
     renamed = spec(**LIBRARY, properties={"password": Secret("file", "other.txt", Sources(base=tmp_path))})
-    (found,) = look(renamed, kept, OFFERED, "", given).values()
+    (found,) = look(renamed, kept, OFFERED, "", had).values()
     assert found.stale
 
 

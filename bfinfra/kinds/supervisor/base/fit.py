@@ -112,6 +112,7 @@ def check(spec: Sized, context: PlanContext, environment: Environment) -> None:
     _reserved(spec, here, environment, "memory", limit._replace(most=space.memory))
     _reserved(spec, here, environment, "cpu", limit._replace(most=space.cpu))
     if room is not None:
+        _on_one_host(spec, environment, space.cluster, room)
         hosts = _Limit(f"the hosts of {space.cluster} have", f"add hosts to {space.cluster}")
         _reserved(spec, there, environment, "memory", hosts._replace(most=room.memory))
         _reserved(spec, there, environment, "cpu", hosts._replace(most=room.cpu))
@@ -151,6 +152,27 @@ def _reserved(spec: Sized, others: Others, environment: Environment, what: str, 
         why="; ".join(why),
         next=f"{fewer} a smaller or a best-effort class, or {limit.remedy.format(what)}",
     )
+
+
+def _on_one_host(spec: Sized, environment: Environment, cluster: str, room: Capacity) -> None:
+    """Raises Refusal for a class that no host can run: a machine is on one."""
+    memory = _memory(environment, "")
+    for pool in spec.pools():
+        found = environment.gpus.classes.get(pool.vm_class)
+        if found is None or not pool.count:
+            continue
+        if 0 < room.threads < found.cpus:
+            has = f"{found.cpus} CPUs; no host of {cluster} has more than {room.threads} logical ones"
+        elif 0 < room.host_memory < memory(pool):
+            has = f"{bytes_text(memory(pool))} of memory; no host of {cluster} has more than "
+            has += bytes_text(room.host_memory)
+        else:
+            continue
+        raise Refusal(
+            f"a machine of the class {pool.vm_class} {'reserves' if 'memory' in has else 'takes'} {has}",
+            field=_at(pool, "vm_class"),
+            next=f"choose a smaller class, or add a larger host to {cluster}",
+        )
 
 
 def _is_machine(spec: Sized) -> bool:

@@ -12,14 +12,12 @@ from bfinfra.kinds.class_gpus import GROUP, VGPU, Gpu, parts, taken
 from bfinfra.kinds.supervisor.base.fit import Environment, home
 from bfinfra.kinds.supervisor.base.pools import NodeDemand
 from bfinfra.model.conflict import Conflict, Spot
-from bfinfra.model.gpus import vgpu_profile
+from bfinfra.model.gpus import vgpu_profile, vgpus
 from bfinfra.model.order import Specs
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter.vgpus import HostOffer
 
-SLICES = 7  # of a card, by MIG
-TOLERANCE = 1.07  # cards report somewhat less memory than the GiB in their name
 WHOSE = {
     "tanzu_cluster": "its nodes",
     "vks_cluster": "its nodes",
@@ -173,11 +171,11 @@ def _slots(host: HostOffer, gpu: Gpu, *, later: bool, moving: bool) -> int:
     """
     if gpu.kind == GROUP:
         profiles = host.profiles_of_groups.get(gpu.name, ())
-        able = min((sum(_holds(card, each) > 0 for card in host.cards) for each in profiles), default=0)
+        able = min((sum(vgpus(card, each) > 0 for card in host.cards) for each in profiles), default=0)
         return min([able // len(profiles), *_beside(host, gpu.name, moving=moving)]) if profiles else 0
     if not (later or gpu.name in host.profiles):
         return 0
-    return sum(_holds(card, gpu.name) for card in host.cards)
+    return sum(vgpus(card, gpu.name) for card in host.cards)
 
 
 def _beside(host: HostOffer, group: str, *, moving: bool) -> Iterator[int]:
@@ -187,16 +185,6 @@ def _beside(host: HostOffer, group: str, *, moving: bool) -> Iterator[int]:
     for models, count in Counter(host.others_of_group(group)).items():
         if models:
             yield sum(host.models.get(each, (0, 0))[moving] for each in dict.fromkeys(models)) // count
-
-
-def _holds(card: int, profile: str) -> int:
-    """Return how many vGPUs of a profile a card of this memory holds; 0 if the profile's name tells no
-    size.
-    """
-    found = vgpu_profile(profile)
-    if found is None:
-        return 0
-    return SLICES // found.slices if found.slices else int(card * TOLERANCE / found.memory)
 
 
 def _is_on(host: HostOffer, cluster: str, environment: Environment) -> bool:

@@ -4,25 +4,38 @@ delete.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from bfinfra.backends.ova import Ova
 from bfinfra.backends.vcenter.vm import Hardware
+from bfinfra.kinds.vcenter.base.machine import devices
 from bfinfra.kinds.vcenter.base.machine.delta import Delta, powered, renamed
 from bfinfra.kinds.vcenter.base.machine.delta import steps as steps_of
+from bfinfra.kinds.vcenter.base.machine.hardware import check_cpus, grows
 from bfinfra.kinds.vcenter.base.machine.placement import Place, moves
+from bfinfra.kinds.vcenter.base.machine.state import identity
 from bfinfra.kinds.vcenter.base.machine.steps import Delete, Discard, Note, Replace, Start, Write
-from bfinfra.kinds.vcenter.bitfusion_server import groups
-from bfinfra.kinds.vcenter.bitfusion_server.differ import between, misplaced
+from bfinfra.kinds.vcenter.bitfusion_server.checks import check_group
+from bfinfra.kinds.vcenter.bitfusion_server.properties import asked
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
-from bfinfra.kinds.vcenter.bitfusion_server.state import MARK, MMIO_SIZE, OVA, State, identity
-from bfinfra.kinds.vcenter.bitfusion_server.steps import Deploy
-from bfinfra.kinds.vcenter.bitfusion_server.target import Target, resolve
+from bfinfra.kinds.vcenter.bitfusion_server.state import (
+    MARK,
+    MMIO,
+    MMIO_SIZE,
+    OVA,
+    BitfusionServerFacts,
+    State,
+)
+from bfinfra.kinds.vcenter.bitfusion_server.target import Deploy, Target, resolve
 from bfinfra.model import compare
 from bfinfra.model.awaited import Awaited, held
 from bfinfra.model.compare import Change, differences
 from bfinfra.model.context import PlanContext
+from bfinfra.model.errors import Refusal
 from bfinfra.model.gpus import GIB
+from bfinfra.model.secret import Secret
 from bfinfra.model.step import Step
+from bfinfra.model.units import bytes_text
 
 
 def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -49,13 +62,13 @@ def _steps(name: str, spec: Spec | None, state: State | None, context: PlanConte
         return (
             () if state is None else (Delete(name=name, moid=state.machine.moid, importing=state.importing),)
         )
-    groups.check(name, spec, context)
+    check_group(name, spec, context)
     if state is not None and state.importing:
         return Discard(name=name, moid=state.machine.moid), *_create(name, spec, state, context)
     if state is None:
         return _create(name, spec, None, context)
     target = resolve(name, spec, state, context, anew=False)
-    if not compare.adopting(state.mark) and (wrong := misplaced(state, target, spec)):
+    if not compare.adopting(state.mark) and (wrong := _misplaced(state, target, spec)):
         first = Replace(name=name, moid=state.machine.moid, changes=compare.changes(spec, state.mark, wrong))
         try:
             return first, *_create(name, spec, state, context)
@@ -75,7 +88,7 @@ def _create(name: str, spec: Spec, state: State | None, context: PlanContext) ->
         if state is not None and not state.importing
         else (*differences(None, spec.applied()), *_derived(spec, target))
     )
-    mark = context.mark.on(identity(context.mark.site, name))
+    mark = context.mark.on(identity(context.mark.site, context.mark.address))
     committed = mark.committed(spec.applied()).encode()
     return (
         Deploy(name=name, target=target, mark=mark.encode(), changes=changes),
@@ -103,7 +116,7 @@ def _update(name: str, spec: Spec, state: State, target: Target, context: PlanCo
     if compare.adopting(state.mark):
         return (_commit(spec, state, target, context, compare.changes(spec, state.mark)),)
     machine = state.machine
-    difference = between(name, spec, state, target, context.facts)
+    difference, values = _between(name, spec, state, target, context.facts)
     said = {"folder": spec.folder, "resource_pool": spec.resource_pool}
     place = Place(folder=target.folder, pool=target.pool, said=said)
     placed = moves(name, place, machine, context.facts.inventory)
@@ -113,7 +126,7 @@ def _update(name: str, spec: Spec, state: State, target: Target, context: PlanCo
     delta = Delta(
         changes=found,
         hardware=(difference.later or hardware) if other else None,
-        properties=difference.properties,
+        properties=values,
         digests=state.digests,
         placed=placed,
         off=difference.off,
@@ -136,3 +149,122 @@ def _commit(
         extra={MARK: mark, OVA: target.release},
         changes=changes,
     )
+
+
+def _between(
+    name: str, spec: Spec, state: State, target: Target, facts: BitfusionServerFacts
+) -> tuple[devices.Difference, Mapping[str, str | Secret]]:
+    """The differences that a reconfiguration can remove, and the properties to write; the others are
+    `_misplaced`.
+    """
+    machine = state.machine
+    gpus = devices.attached("gpus", machine.pci, target.attach)
+    nics = devices.adapters(machine.nics, target.adapters, facts.inventory, numbered=True)
+    values, value_changes = _properties(name, spec, state, target, facts)
+    grow = _grown(spec, state, target)
+    plain, (window, wanted) = _plain(state, target, facts), (_window(machine.extra), _window(target.extra))
+    alive = [*nics.changes]
+    if grow:
+        alive.append(Change("disk", bytes_text(machine.disks[0].capacity), bytes_text(target.disk or 0)))
+    shut = [*plain, *gpus.changes, *([Change("mmio", window, wanted)] if window != wanted else [])]
+    fields = {change.field for change in plain}
+    sized = bool({"memory", "reservation"} & fields)
+    hardware = {
+        **nics.hardware,
+        **gpus.hardware,
+        "cpus": target.cpus if "cpus" in fields else None,
+        "memory": target.memory if sized else None,
+        "reserve": True if sized else None,
+        "firmware": "efi" if "firmware" in fields else None,
+        "extra": {key: target.extra.get(key, "") for key in (MMIO, MMIO_SIZE)} if window != wanted else {},
+        "drop": (*gpus.hardware.get("drop", ()), *nics.hardware["drop"]),
+        "grow": grow,
+    }
+    return devices.Difference(
+        changes=(*shut, *alive, *value_changes),
+        hardware=hardware,
+        off=bool(shut or values) or nics.off,
+        later=nics.later,
+    ), values
+
+
+def _misplaced(state: State, target: Target, spec: Spec) -> tuple[Change, ...]:
+    """The differences that only a new VM can remove: another appliance, another host, another datastore."""
+    machine, found = state.machine, []
+    if (now := machine.extra.get(OVA)) and now != target.release:
+        found.append(Change("ova", now[:12], target.release[:12]))
+    if state.host != spec.host:
+        found.append(Change("host", state.host, spec.host))
+    if target.datastore not in machine.datastores:
+        found.append(Change("datastore", "another", spec.datastore))
+    return tuple(found)
+
+
+def _grown(spec: Spec, state: State, target: Target) -> dict[int, int]:
+    """Disk key → capacity in bytes, if the first disk has to grow. Raises Refusal for what vSphere can't do
+    to an existing disk.
+    """
+    machine, applied = state.machine, state.applied
+    if (
+        applied
+        and applied.get("disk_provisioning", "thin") != spec.disk_provisioning
+        and any(d.thin not in (None, target.thin) for d in machine.disks)
+    ):
+        before = applied.get("disk_provisioning", "thin")
+        raise Refusal(
+            f"the disks of {machine.name} are {before}",
+            field="disk_provisioning",
+            why="how a disk takes space is decided when it is created",
+            next=f"write {before}, or convert them in vCenter first",
+        )
+    first = next(iter(machine.disks), None)
+    return grows(first, target.disk, machine.name, "disk") if first and target.disk is not None else {}
+
+
+def _plain(state: State, target: Target, facts: BitfusionServerFacts) -> list[Change]:
+    now, machine = [], state.machine
+    check_cpus(machine, target.cpus, facts.seen.sockets.get(machine.moid))
+    if machine.cpus != target.cpus:
+        now.append(Change("cpus", machine.cpus, target.cpus))
+    if target.memory is not None and machine.memory != target.memory:
+        now.append(Change("memory", bytes_text(machine.memory), bytes_text(target.memory)))
+    if target.attach and not machine.reserved:
+        now.append(Change("reservation", "some of the memory", "all of the memory"))
+    if machine.firmware != "efi":
+        now.append(Change("firmware", machine.firmware, "efi"))
+    return now
+
+
+def _window(extra: Mapping[str, str]) -> str:
+    """The MMIO window of a VM's two options, as people read it."""
+    size = extra.get(MMIO_SIZE, "")
+    if extra.get(MMIO, "").upper() != "TRUE":
+        return "off"
+    return bytes_text(int(size) << 30) if size.isdecimal() else size or "on, without a size"
+
+
+def _properties(
+    name: str, spec: Spec, state: State, target: Target, facts: BitfusionServerFacts
+) -> tuple[dict[str, str | Secret], list[Change]]:
+    """The properties to write: those that differ, secrets whose digest differs, and the default for each
+    property that left the site.
+    """
+    machine = state.machine
+    applied = state.applied.get("properties", {})
+    ova = facts.ovas.get(spec.ova.text)
+    declared = ova.declared if isinstance(ova, Ova) else facts.noted[name].declared
+    given = {each.key for each in asked(ova).values()} if isinstance(ova, Ova) else set()
+    dropped = {key: declared[key].default for key in applied if key in declared and key not in given}
+    wanted = {**dropped, **target.properties}
+    values: dict[str, str | Secret] = {}
+    changes: list[Change] = []
+    for key, value in wanted.items():
+        if isinstance(value, Secret):
+            if (checked := facts.secrets.get((name, key))) and checked.stale:
+                values[key] = value
+                changes.append(Change(f"properties.{key}", "another value", str(value)))
+        elif key in machine.properties and machine.properties[key] != value:
+            values[key] = value
+            now = "a secret" if key in state.digests else machine.properties[key]
+            changes.append(Change(f"properties.{key}", now, value))
+    return values, changes

@@ -9,8 +9,7 @@ import re
 from bfinfra.backends.ova import Property
 from bfinfra.backends.vcenter.vm import Origin, Vm
 from bfinfra.kinds.vcenter.base.machine.places import MachinePlaces, unplaced
-from bfinfra.kinds.vcenter.bitfusion_server import registration
-from bfinfra.kinds.vcenter.bitfusion_server.properties import WHAT, telling
+from bfinfra.kinds.vcenter.bitfusion_server.properties import WHAT, among, telling
 from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO_SIZE, State
 from bfinfra.model.description import Description, Path, variable
 
@@ -37,7 +36,7 @@ def description(state: State, origin: Origin, places: MachinePlaces) -> Descript
         **({"disk_provisioning": "thick"} if any(disk.thin is False for disk in machine.disks) else {}),
         "networks": networks,
     }
-    derived = used | {each.key for each in registration.among(_declared(origin)).values()}
+    derived = used | {each.key for each in among(_declared(origin)).values()}
     fields["properties"] = {
         key: value
         for key, value in sorted(machine.properties.items())

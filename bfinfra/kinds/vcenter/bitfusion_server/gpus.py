@@ -1,5 +1,5 @@
-"""Assigns the GPUs of a host to its servers. Each card goes to one server, and every server computes the same
-assignment.
+"""Assigns the GPUs of a host to its servers, and sizes servers for them. Each card goes to one server, and
+every server computes the same assignment.
 """
 
 from __future__ import annotations
@@ -9,16 +9,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from bfinfra.backends.vcenter.vm import Attach
-from bfinfra.kinds.vcenter.bitfusion_server import sizing
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
 from bfinfra.kinds.vcenter.bitfusion_server.state import State
 from bfinfra.kinds.vcenter.gpu_host.cards import Gpu, chosen, ours
 from bfinfra.kinds.vcenter.gpu_host.state import State as HostState
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.errors import Refusal
+from bfinfra.model.gpus import GIB, MEMORY, vgpu_profile
 from bfinfra.model.siblings import Siblings
 from bfinfra.model.suggest import few, nearest
+from bfinfra.model.units import GRAIN
 
+PER_GPU = 4  # virtual CPUs
 Servers = Mapping[str, tuple[Spec, State | None]]
 Given = tuple[tuple[Gpu, ...], Mapping[str, tuple[Gpu, ...]]]
 """A host's cards, and which server has which of them."""
@@ -138,7 +140,7 @@ def _vgpu(spec: Spec, host: HostState) -> tuple[tuple[Attach, ...], int | None]:
             next=nearest(profile, host.detail.vgpu_profiles)
             or "set the host's graphics type to shared direct and install the vGPU manager",
         )
-    each = spec.gpu_memory or sizing.of_profile(profile)
+    each = spec.gpu_memory or of_profile(profile)
     return (Attach(profile=profile),) * spec.gpus, _sum([each] * spec.gpus)
 
 
@@ -190,3 +192,36 @@ def _one_make(free: Mapping[str, Gpu]) -> list[str]:
         return []
     best = min(managed, key=lambda make: (-managed[make], make))
     return sorted(address for address, gpu in free.items() if (gpu.vendor, gpu.device) == best)
+
+
+def cpus_for(gpus: int) -> int:
+    """Four CPUs per GPU, at least four."""
+    return max(PER_GPU, PER_GPU * gpus)
+
+
+def memory_for(gpu_memory: int) -> int:
+    """One and a half times the GPUs' memory, rounded as vSphere needs it."""
+    wanted = gpu_memory * 3 // 2
+    return -(-wanted // GRAIN) * GRAIN
+
+
+def mmio_for(gpu_memory: int) -> int:
+    """Twice the next power of two (in GiB) that holds the GPUs' memory."""
+    gib = max(1, -(-gpu_memory // GIB))
+    return 2 * (1 << (gib - 1).bit_length()) * GIB
+
+
+def of_profile(profile: str) -> int | None:
+    """The memory of a vGPU of a profile; None if its name gives none."""
+    found = vgpu_profile(profile)
+    return found.memory if found else None
+
+
+def of_cards(passed: Iterable[object]) -> int:
+    """The smallest memory of a card that a host passes through, in bytes; 0 if one is not known."""
+    known = [
+        getattr(each, "memory", None)
+        or MEMORY.get((getattr(each, "vendor", None) or 0, getattr(each, "device", None) or 0), 0)
+        for each in passed
+    ]
+    return min(known, default=0)

@@ -7,10 +7,7 @@ import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from bfinfra.backends.vcenter.places import Inventory
-from bfinfra.kinds import power
 from bfinfra.kinds.audit import of_machines
-from bfinfra.kinds.vcenter.base import datastores
 from bfinfra.kinds.vcenter.base.machine.notes import MARKS, appliance
 from bfinfra.kinds.vcenter.base.machine.places import here, places_of
 from bfinfra.kinds.vcenter.base.machine.steps import (
@@ -24,16 +21,14 @@ from bfinfra.kinds.vcenter.base.machine.steps import (
     Stop,
     Write,
 )
-from bfinfra.kinds.vcenter.bitfusion_server import decide, minimum, room, space
-from bfinfra.kinds.vcenter.bitfusion_server.checks import CHECKS
+from bfinfra.kinds.vcenter.bitfusion_server import checks, decide
+from bfinfra.kinds.vcenter.bitfusion_server.appliance import Packages, Runs
 from bfinfra.kinds.vcenter.bitfusion_server.describe import description
 from bfinfra.kinds.vcenter.bitfusion_server.look import COMPARED, KIND, PLACES, Observer
-from bfinfra.kinds.vcenter.bitfusion_server.packages import Packages
-from bfinfra.kinds.vcenter.bitfusion_server.run import Runs
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
 from bfinfra.kinds.vcenter.bitfusion_server.state import KEYS, BitfusionServerFacts, State, read
-from bfinfra.kinds.vcenter.bitfusion_server.steps import Deploy
-from bfinfra.model import compare, kind
+from bfinfra.kinds.vcenter.bitfusion_server.target import Deploy
+from bfinfra.model import kind
 from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
@@ -64,7 +59,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
     document = Document.SINGAPORE_POC
     followed = True
     holds_data = True
-    checks = CHECKS
+    checks = checks.CHECKS
     deadline = 1800
     step_types = (Deploy, Discard, Stop, Write, Move, Start, Note, Delete, Replace)
     survey_privileges = (holds(VCENTER, *READ),)
@@ -116,18 +111,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
         """Servers that together need more of a host or a datastore than it has; servers too old for the
         site's device plug-in.
         """
-        yield from datastores.conflicts(
-            space.claims(wanted, states, facts) if facts else (), freed=not states.keys() <= wanted.keys()
-        )
-        off = (
-            (key, state.machine)
-            for key, spec in wanted.items()
-            if isinstance(spec, Spec) and isinstance(state := states.get(key), State)
-            if not (state.machine.on or state.importing or compare.adopting(state.mark))
-        )
-        yield from power.conflicts(off, facts.inventory if facts else Inventory(), states)
-        yield from room.conflicts(wanted, states, facts.rooms if facts else {})
-        yield from minimum.conflicts(wanted, facts.ovas if facts else {})
+        yield from checks.conflicts(wanted, states, facts or BitfusionServerFacts())
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:

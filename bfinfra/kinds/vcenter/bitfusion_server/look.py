@@ -14,13 +14,15 @@ from bfinfra.backends.survey_cache import KnownObjects
 from bfinfra.backends.vcenter.identity import Identity
 from bfinfra.backends.vcenter.places import Inventory, only
 from bfinfra.backends.vcenter.vm import Brief, Vm
+from bfinfra.kinds.vcenter.base.machine import checks
 from bfinfra.kinds.vcenter.base.machine.notes import MARKS, OF_ALL
 from bfinfra.kinds.vcenter.base.machine.places import unread_of
 from bfinfra.kinds.vcenter.base.machine.secrets import SecretProperty, given, inspect, pepper_of
-from bfinfra.kinds.vcenter.bitfusion_server import room, sizing, state
-from bfinfra.kinds.vcenter.bitfusion_server.noted import noted
-from bfinfra.kinds.vcenter.bitfusion_server.packages import Packages
-from bfinfra.kinds.vcenter.bitfusion_server.registration import asked
+from bfinfra.kinds.vcenter.base.machine.state import identity
+from bfinfra.kinds.vcenter.bitfusion_server import state
+from bfinfra.kinds.vcenter.bitfusion_server.appliance import Packages, noted
+from bfinfra.kinds.vcenter.bitfusion_server.checks import asked
+from bfinfra.kinds.vcenter.bitfusion_server.properties import asked as registers
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
 from bfinfra.kinds.vcenter.bitfusion_server.state import KEYS, MARK, BitfusionServerFacts, State
 from bfinfra.model.awaited import Absent, away
@@ -100,20 +102,15 @@ class Observer:
         waiting = {name for name, spec in specs.items() if isinstance(ovas[spec.ova.text], Absent)}
         packages = {name: package for name in waiting if (package := noted(specs[name], states.get(name)))}
         secrets, damaged = self._secrets(specs, states, ovas, packages), self._damaged(specs, states, ovas)
-        rooms = room.look(self._vcenter, specs, states, hosts) if include_unlisted else {}
         vcenter = self._vcenter_for(specs, states, ovas)
-        resized = [
-            state.machine.moid
-            for name, state in states.items()
-            if (spec := specs.get(name))
-            and not state.importing
-            and state.machine.cpus != (spec.cpus or sizing.cpus(spec.gpus))
-        ]
-        sockets = self._vcenter.machines.sockets(resized) if resized else {}
+        named = {key: need.spec for key, need in hosts.items()} | {Key(KIND, n): s for n, s in specs.items()}
+        live = {Key(KIND, name): each for name, each in states.items()}
+        due = asked(named, live, self._inventory)
+        seen = checks.seen(self._vcenter, due, self._inventory, rooms=include_unlisted)
         return Observation(
             states,
             BitfusionServerFacts(
-                self._inventory, ovas, secrets, self._known.gone, damaged, packages, rooms, vcenter, sockets
+                self._inventory, ovas, secrets, self._known.gone, damaged, packages, seen, vcenter
             ),
             {name: why for name, why in unread.items() if name not in states},
         )
@@ -189,7 +186,7 @@ class Observer:
         for each in sorted(
             (s for s in found_states if not s.copy),
             key=lambda s: (
-                s.machine.instance_uuid != state.identity(self._site.name, _address(s.mark)),
+                s.machine.instance_uuid != identity(self._site.name, f"{KIND}/{_address(s.mark)}"),
                 s.machine.moid,
             ),
         ):
@@ -218,7 +215,7 @@ class Observer:
             )
             unmoved = mark is not None and mark.applied == spec.applied() and same
             if not unmoved and (
-                isinstance(package, Absent) or (isinstance(package, ova.Ova) and asked(package))
+                isinstance(package, Absent) or (isinstance(package, ova.Ova) and registers(package))
             ):
                 return self._vcenter.identity
         return None

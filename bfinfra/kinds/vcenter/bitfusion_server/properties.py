@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal
 
 from bfinfra.backends.ova import Ova, Property, check
+from bfinfra.backends.vcenter.identity import Identity
 from bfinfra.kinds.vcenter.base.machine.secrets import SecretProperty
-from bfinfra.kinds.vcenter.bitfusion_server import registration
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Item, Network, Spec
 from bfinfra.kinds.vcenter.bitfusion_server.state import BitfusionServerFacts, State
 from bfinfra.model.errors import Refusal
@@ -24,6 +25,16 @@ WHAT: Mapping[Item, re.Pattern[str]] = {
     "address": re.compile(r"\bip ?(v4)?( ?addr(ess)?)?\b|\bcidr\b|\baddress\b"),
 }
 NUMBER = re.compile(r"(\d+)")
+Part = Literal["guid", "url", "thumbprint"]
+PARTS: Mapping[Part, re.Pattern[str]] = {
+    "guid": re.compile(r"\bguid\b"),
+    "thumbprint": re.compile(r"\b(thumb|finger)print\b"),
+    "url": re.compile(r"\burl\b"),
+}
+"""What a server registers with vCenter by, and the words by which an OVA declares it: what the site leaves
+out is filled in when the VM is created. (Installation guide.)
+"""
+NAMES: Mapping[Part, str] = {"guid": "GUID", "thumbprint": "certificate's thumbprint", "url": "URL"}
 
 
 def checked(
@@ -44,8 +55,8 @@ def checked(
                 next=nearest(key, declared) or "see: bfinfra ova inspect",
             )
         found[key] = _fit(declared[key], value, facts.secrets.get((name, key)), f"properties.{key}")
-    found |= registration.filled(spec, ova, facts.vcenter, existing)
-    kept = () if existing is None else tuple(each.key for each in registration.asked(ova).values())
+    found |= _registered(spec, ova, facts.vcenter, existing)
+    kept = () if existing is None else tuple(each.key for each in asked(ova).values())
     for property_ in ova.properties:
         if property_.required and property_.key not in found and property_.key not in kept:
             label = f" ({property_.label})" if property_.label else ""
@@ -219,3 +230,84 @@ def _position(number: int, texts: Iterable[str]) -> int:
 def _words(text: str) -> str:
     """`guestinfo.net1_ip (NIC 1)` → `guestinfo net1 ip nic 1`, in lower case."""
     return " ".join(re.findall(r"[a-z0-9]+", text.lower()))
+
+
+def asked(ova: Ova) -> dict[Part, Property]:
+    """The properties of an OVA that take one of them, by what they take."""
+    return _first(_named(ova.configurable), ova.declared)
+
+
+def among(properties: Iterable[Property]) -> dict[Part, Property]:
+    """The same for a list of properties."""
+    declared = {each.key: each for each in properties}
+    labels = ((each.key, each.label) for each in declared.values() if each.user_configurable)
+    return _first(_named(tuple(labels)), declared)
+
+
+@functools.cache
+def _named(labels: tuple[tuple[str, str], ...]) -> tuple[tuple[Part, str], ...]:
+    """Return the parts that properties hold, judged by their keys and labels, with their keys. Cached, as
+    many servers have the same appliance.
+    """
+    found: list[tuple[Part, str]] = []
+    for key, label in labels:
+        text = " ".join(re.findall(r"[a-z0-9]+", f"{key} {label}".lower()))
+        part = next((part for part, pattern in PARTS.items() if pattern.search(text)), None)
+        if part and "vcenter" in text:
+            found.append((part, key))
+    return tuple(found)
+
+
+def _first(named: Iterable[tuple[Part, str]], declared: Mapping[str, Property]) -> dict[Part, Property]:
+    found: dict[Part, Property] = {}
+    for part, key in named:
+        if not declared[key].password:
+            found.setdefault(part, declared[key])
+    return found
+
+
+def _registered(spec: Spec, ova: Ova, vcenter: Identity | None, existing: State | None) -> dict[str, str]:
+    """The properties to set that the site leaves out. Raises Refusal if the site gives a wrong value.
+
+    `existing`: the VM that exists; None for a new one. It keeps the value that it was created with, unless
+    that value came from the site, is wrong, and has left the site.
+    """
+    return dict(_filled(spec, ova, vcenter, existing))
+
+
+def _filled(
+    spec: Spec, ova: Ova, vcenter: Identity | None, existing: State | None
+) -> Iterator[tuple[str, str]]:
+    before = ((existing.mark.applied or {}) if existing and existing.mark else {}).get("properties", {})
+    for part, each in asked(ova).items():
+        known, written = _known(part, vcenter), spec.properties.get(each.key)
+        now = existing.machine.properties.get(each.key, "") if existing else ""
+        if isinstance(written, str) and known and (existing is None or now != written):
+            _check(part, each.key, written, vcenter)
+        left_out = written is None and known
+        if left_out and (existing is None or (each.key in before and not _right(part, now, vcenter))):
+            yield each.key, known
+
+
+def _known(part: Part, vcenter: Identity | None) -> str:
+    return str(getattr(vcenter, part)) if vcenter else ""
+
+
+def _right(part: Part, value: str, vcenter: Identity | None) -> bool:
+    if vcenter is None:
+        return True
+    right = {"guid": vcenter.has_guid, "url": vcenter.answers_at, "thumbprint": vcenter.shows}
+    return right[part](value)
+
+
+def _check(part: Part, key: str, written: str, vcenter: Identity | None) -> None:
+    if vcenter is not None and not _right(part, written, vcenter):
+        raise Refusal(
+            f"{written} is not the {NAMES[part]} of {vcenter.server}",
+            field=f"properties.{key}",
+            why=(
+                f"with it the server can't register, and enables no client; {vcenter.server} has "
+                f"{_known(part, vcenter)}"
+            ),
+            next="leave it out, and bfinfra fills it in; or correct it",
+        )

@@ -1,5 +1,5 @@
-"""The target of a server's VM: the spec with every default and name resolved. Raises Refusal if that
-fails.
+"""The target of a server's VM: the spec with every default and name resolved; and the step that makes
+it. Raises Refusal if that fails.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from bfinfra.backends.vcenter.esxi import HostDetail
 from bfinfra.backends.vcenter.places import Datastore, Inventory, lookup
 from bfinfra.backends.vcenter.vm import Attach
 from bfinfra.kinds.named import the
-from bfinfra.kinds.power import IN_MAINTENANCE
+from bfinfra.kinds.vcenter.base.machine import devices
 from bfinfra.kinds.vcenter.base.pools import pool_named
-from bfinfra.kinds.vcenter.bitfusion_server import gpus, properties, sizing
+from bfinfra.kinds.vcenter.bitfusion_server import gpus, properties
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Ova as OvaSpec
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
 from bfinfra.kinds.vcenter.bitfusion_server.state import (
@@ -31,20 +31,18 @@ from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Problem, Refusal
 from bfinfra.model.gpus import GIB
 from bfinfra.model.records import dataclass
+from bfinfra.model.rights import holds
 from bfinfra.model.secret import Secret
+from bfinfra.model.step import Step
 from bfinfra.model.suggest import nearest
 from bfinfra.model.units import bytes_short, bytes_text
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adapter:
+class Adapter(devices.Adapter):
     """One network adapter. `ovf`: the OVA's name for its network, "" if the OVA has no such network."""
 
-    label: str
     ovf: str
-    network: str | Unknown
-    name: str
-    mac: str = ""
 
 
 def there(thing: str | Unknown) -> str:
@@ -88,6 +86,42 @@ class Target:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Deploy(Step):
+    """verify the OVA and import it as VM {name}"""
+
+    rights = (
+        holds("pool", "Resource.AssignVMToPool", "VApp.Import"),
+        holds("networks", "Network.Assign"),
+        holds("datastore", "Datastore.AllocateSpace"),
+        holds(
+            "folder",
+            "VApp.Import",
+            "VirtualMachine.Inventory.Create",
+            "VirtualMachine.Config.AddNewDisk",
+            "VirtualMachine.Config.AdvancedConfig",
+        ),
+        holds(
+            "library",
+            "ContentLibrary.CreateLocalLibrary",
+            "ContentLibrary.AddLibraryItem",
+            "ContentLibrary.UpdateLibraryItem",
+            "ContentLibrary.UpdateSession",
+        ),
+    )
+
+    name: str
+    target: Target
+    mark: str
+
+    @property
+    def exclusive(self) -> bool:
+        """True for an import, which fails if the folder has a VM of that name, or if the OVA or a place has
+        changed. Not verified for a deployment from a library.
+        """
+        return self.target.library is None
+
+
 def resolve(name: str, spec: Spec, state: State | None, context: PlanContext, *, anew: bool) -> Target:
     """The target. Raises Refusal, naming the field, for whatever is unknown, missing or too much. `anew`: for
     a VM to create, perhaps instead of the one in `state`.
@@ -102,17 +136,10 @@ def resolve(name: str, spec: Spec, state: State | None, context: PlanContext, *,
             field="host",
             next="correct vcenter.datacenter",
         )
-    if anew and detail.maintenance and not context.needs["host"].state.rebooting:
-        raise Refusal(
-            f"{spec.host} {IN_MAINTENANCE}",
-            field="host",
-            why="no VM starts there, and no run of this site began it",
-            next="take it out of maintenance mode, then run this again",
-        )
     adapters = _adapters(spec, ova, detail, context)
     if not anew and name in facts.noted:
         adapters = _as_they_are(adapters, state)
-    devices, card_memory = gpus.assign(name, spec, state, context)
+    cards, card_memory = gpus.assign(name, spec, state, context)
     datastore = _datastore(spec, state, detail, facts.inventory, ova.least)
     return Target(
         ova=spec.ova,
@@ -123,10 +150,10 @@ def resolve(name: str, spec: Spec, state: State | None, context: PlanContext, *,
         folder=_folder(spec, facts.inventory, cluster.datacenter),
         pool=pool_named(spec.resource_pool or "", "resource_pool", cluster, facts.inventory, context),
         thin=spec.disk_provisioning == "thin",
-        cpus=spec.cpus or sizing.cpus(spec.gpus),
+        cpus=spec.cpus or gpus.cpus_for(spec.gpus),
         memory=_memory(spec, card_memory),
         disk=_disk(spec, ova),
-        attach=devices,
+        attach=cards,
         extra=_window(spec, card_memory),
         adapters=adapters,
         properties=properties.checked(name, spec, ova, facts, None if anew else state),
@@ -192,7 +219,7 @@ def _memory(spec: Spec, card_memory: int | None) -> int | None:
             why="so no default can be computed",
             next="write gpu_memory or memory",
         )
-    return sizing.memory(card_memory) if spec.gpus else None
+    return gpus.memory_for(card_memory) if spec.gpus else None
 
 
 def _window(spec: Spec, card_memory: int | None) -> dict[str, str]:
@@ -205,7 +232,7 @@ def _window(spec: Spec, card_memory: int | None) -> dict[str, str]:
             why="so the MMIO window can't be computed",
             next="write gpu_memory or mmio",
         )
-    size = spec.mmio if spec.mmio is not None else sizing.mmio(card_memory or 0)
+    size = spec.mmio if spec.mmio is not None else gpus.mmio_for(card_memory or 0)
     return {MMIO: "TRUE", MMIO_SIZE: str(-(-size // GIB))}
 
 
@@ -263,7 +290,7 @@ def _adapters(spec: Spec, ova: Ova, detail: HostDetail, context: PlanContext) ->
         ovf = label if label in names else left.pop(0) if left else ""
         found.append(
             Adapter(
-                label=label,
+                at=f"networks.{label}",
                 ovf=ovf,
                 network=_network(label, spec, detail, context),
                 name=spec.networks[label].network,

@@ -11,8 +11,7 @@ from bfinfra.kinds.vcenter.base.machine.hardware import check_cpus
 from bfinfra.kinds.vcenter.base.machine.notes import MARK
 from bfinfra.kinds.vcenter.base.machine.placement import moves
 from bfinfra.kinds.vcenter.base.machine.steps import Delete, Discard, Note, Replace, Start, Write
-from bfinfra.kinds.vcenter.virtual_machine.devices import between
-from bfinfra.kinds.vcenter.virtual_machine.disks import gone
+from bfinfra.kinds.vcenter.virtual_machine.devices import between, gone
 from bfinfra.kinds.vcenter.virtual_machine.home import place
 from bfinfra.kinds.vcenter.virtual_machine.make import make, remade, source
 from bfinfra.kinds.vcenter.virtual_machine.properties import differing
@@ -108,7 +107,7 @@ def _steps(
     (guest, mark), machine = says, state.machine
     devices = between(spec, machine, context)
     placed = moves(name, place(spec, context), machine, context.facts.inventory)
-    check_cpus(machine, spec.cpus, context.facts.sockets.get(machine.moid))
+    check_cpus(machine, spec.cpus, context.facts.seen.sockets.get(machine.moid))
     sizes = tuple(
         differences(
             _sizes(machine.cpus, machine.memory, reserve=machine.reserved),

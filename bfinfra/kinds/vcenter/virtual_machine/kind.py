@@ -6,14 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bfinfra.backends.vcenter.esxi import Room
 from bfinfra.backends.vcenter.library_items import OVF, Declared, Item
 from bfinfra.backends.vcenter.places import Found, Inventory, only
 from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Vm
-from bfinfra.kinds import power
 from bfinfra.kinds.audit import of_machines
-from bfinfra.kinds.vcenter.base import datastores
-from bfinfra.kinds.vcenter.base.machine import checks
+from bfinfra.kinds.vcenter.base.machine.checks import Seen, seen
 from bfinfra.kinds.vcenter.base.machine.notes import IMPORTING, MARKS, OF_ALL
 from bfinfra.kinds.vcenter.base.machine.places import by_path, detailed, here, named, places_of, unread_of
 from bfinfra.kinds.vcenter.base.machine.run import run
@@ -30,20 +27,17 @@ from bfinfra.kinds.vcenter.base.machine.steps import (
     Stop,
     Write,
 )
-from bfinfra.kinds.vcenter.virtual_machine import reported
-from bfinfra.kinds.vcenter.virtual_machine.checks import CHECKS
+from bfinfra.kinds.vcenter.virtual_machine import checks, reported
 from bfinfra.kinds.vcenter.virtual_machine.decide import decide
 from bfinfra.kinds.vcenter.virtual_machine.describe import described, description
-from bfinfra.kinds.vcenter.virtual_machine.disks import fitted
-from bfinfra.kinds.vcenter.virtual_machine.home import elsewhere, folder_of, namesakes
-from bfinfra.kinds.vcenter.virtual_machine.hosts import asked
+from bfinfra.kinds.vcenter.virtual_machine.devices import fitted
+from bfinfra.kinds.vcenter.virtual_machine.home import folder_of, namesakes
 from bfinfra.kinds.vcenter.virtual_machine.make import pair
 from bfinfra.kinds.vcenter.virtual_machine.properties import look
-from bfinfra.kinds.vcenter.virtual_machine.space import claims
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
 from bfinfra.kinds.vcenter.virtual_machine.state import GUEST, KEYS, State, VirtualMachineFacts, encoded, read
 from bfinfra.kinds.vcenter.virtual_machine.steps import DeleteDisks, Deployed, Make
-from bfinfra.model import compare, kind, process
+from bfinfra.model import kind, process
 from bfinfra.model.awaited import UNNOTED, Away, absent
 from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
@@ -73,7 +67,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
 
     document = Document.PVRDMA
     followed = True
-    checks = CHECKS
+    checks = checks.CHECKS
     alone = True
     deadline = 1800
     step_types = (Make, Discard, Stop, DeleteDisks, Write, Move, Relocate, Start, Note, Delete, Replace)
@@ -142,8 +136,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
                 secrets,
                 away,
                 namesakes({name: specs[name] for name in specs.keys() - states.keys()}, briefs, inventory),
-                self._rooms(specs, states, inventory) if include_unlisted else {},
-                self._sockets(specs, states),
+                self._seen(specs, states, inventory, rooms=include_unlisted),
                 self._reported(states) if include_unlisted else {},
             ),
             {name: why for name, why in unread.items() if name not in states},
@@ -166,23 +159,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         """Disks that don't fit on their datastores; hosts that can't take a VM; VMs of the same name
         elsewhere; guests that don't have the address of the Linux machine that they are.
         """
-        if facts is None:
-            return
-        off = (
-            (key, state.machine)
-            for key, spec in wanted.items()
-            if isinstance(spec, Spec) and isinstance(state := states.get(key), State)
-            if spec.power == "on" and not state.machine.on and not compare.adopting(state.mark)
-        )
-        yield from power.conflicts(off, facts.inventory, states)
-        yield from datastores.conflicts(
-            claims(wanted, states, facts), freed=not states.keys() <= wanted.keys()
-        )
-        ours = {state.machine.moid for state in states.values() if isinstance(state, State)}
-        found = asked(wanted, states, facts.inventory)
-        yield from checks.conflicts(found, facts.inventory, facts.rooms, ours)
-        yield from elsewhere(facts.namesakes)
-        yield from reported.conflicts(wanted, facts.reported)
+        yield from checks.conflicts(wanted, states, facts or VirtualMachineFacts())
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
@@ -286,21 +263,12 @@ class VirtualMachine(kind.Kind[Spec, State]):
         )
         return look(spec, kept, declared.get(pair(spec), ()), pepper, state)
 
-    def _sockets(self, specs: Mapping[str, Spec], states: Mapping[str, State]) -> Mapping[str, int]:
-        cpus = {name: spec.cpus for name, spec in specs.items()}
-        resized = [
-            s.machine.moid for name, s in states.items() if cpus.get(name, 0) not in (0, s.machine.cpus)
-        ]
-        return self._vcenter.machines.sockets(resized) if resized else {}
-
-    def _rooms(
-        self, specs: Mapping[str, Spec], states: Mapping[str, State], inventory: Inventory
-    ) -> Mapping[str, Room]:
-        """What the hosts have that may take a VM to make or to change. Raises RemoteError."""
+    def _seen(
+        self, specs: Mapping[str, Spec], states: Mapping[str, State], inventory: Inventory, *, rooms: bool
+    ) -> Seen:
         wanted = {Key(NAME, name): spec for name, spec in specs.items()}
         live = {Key(NAME, name): state for name, state in states.items()}
-        hosts = {host.moid for each in asked(wanted, live, inventory) for host in each.hosts(inventory)}
-        return self._vcenter.hosts.rooms(hosts) if hosts else {}
+        return seen(self._vcenter, checks.asked(wanted, live, inventory), inventory, rooms=rooms)
 
     def _reported(self, states: Mapping[str, State]) -> Mapping[str, frozenset[str]]:
         """The addresses of guests by VM. Raises RemoteError."""

@@ -12,13 +12,14 @@ from bfinfra.backends.vcenter.library_items import OVF, TEMPLATE, Item
 from bfinfra.backends.vcenter.places import Nowhere, only
 from bfinfra.backends.vcenter.vm import Attach, Clone, Deployment, Hardware, Vm
 from bfinfra.kinds.named import the
+from bfinfra.kinds.vcenter.base.machine.devices import added
 from bfinfra.kinds.vcenter.base.machine.notes import MARK
-from bfinfra.kinds.vcenter.virtual_machine import disks
-from bfinfra.kinds.vcenter.virtual_machine.devices import adapters, grown, places
+from bfinfra.kinds.vcenter.base.machine.state import identity
+from bfinfra.kinds.vcenter.virtual_machine.devices import Further, disks_between, grown, new_disks, resolved
 from bfinfra.kinds.vcenter.virtual_machine.home import place
 from bfinfra.kinds.vcenter.virtual_machine.properties import check, normal
 from bfinfra.kinds.vcenter.virtual_machine.spec import Library, Spec
-from bfinfra.kinds.vcenter.virtual_machine.state import State, VirtualMachineFacts, identity, options
+from bfinfra.kinds.vcenter.virtual_machine.state import State, VirtualMachineFacts, options
 from bfinfra.kinds.vcenter.virtual_machine.steps import Deployed
 from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.context import PlanContext
@@ -39,13 +40,14 @@ def make(
     pool or the library. Raises Refusal if a part doesn't exist.
     """
     facts: VirtualMachineFacts = context.facts
-    inventory, where, origin, home = (
+    inventory, nics, origin, home = (
         facts.inventory,
-        places(spec, context),
+        resolved(spec, context),
         _origin(spec, context),
         place(spec, context),
     )
-    if later := next((each for each in (*where, origin, home.pool) if isinstance(each, Unknown)), None):
+    needed = (*(each.network for each in nics), origin, home.pool)
+    if later := next((each for each in needed if isinstance(each, Unknown)), None):
         return later
     to: dict[str, Any] = {
         "name": name,
@@ -56,10 +58,8 @@ def make(
     }
     template = _flat(origin) if isinstance(origin, Vm) else None
     own, further = (
-        identity(context.mark.site, name),
-        disks.between(spec, template, inventory)
-        if template
-        else disks.Further(add=disks.wanted(spec, inventory)),
+        identity(context.mark.site, context.mark.address),
+        disks_between(spec, template, inventory) if template else Further(add=new_disks(spec, inventory)),
     )
     hardware = Hardware(
         cpus=spec.cpus,
@@ -71,7 +71,7 @@ def make(
         attach=tuple(Attach(profile=profile) for profile in spec.vgpus),
         grow={**(grown(spec, template) if template else {}), **further.grow},
         add_disks=further.add,
-        **adapters(spec, where),
+        **added(nics),
     )
     if template is not None and spec.properties:
         raise Refusal(
@@ -104,7 +104,7 @@ def remade(spec: Spec, state: State, context: PlanContext) -> tuple[Change, ...]
     facts: VirtualMachineFacts = context.facts
     before, now = state.applied, spec.applied()
     former = _named(before.get("template"), before.get("library"), facts)
-    ours = state.machine.instance_uuid == identity(context.mark.site, context.mark.name)
+    ours = state.machine.instance_uuid == identity(context.mark.site, context.mark.address)
     if not ours or former is None or former == _named(now.get("template"), now.get("library"), facts):
         return ()
     return tuple(

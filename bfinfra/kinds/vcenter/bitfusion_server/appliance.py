@@ -1,36 +1,141 @@
-"""Runs a server's steps."""
+"""The appliances of a site: their OVAs, and how servers are made from them. A run reads the headers of each
+one once, and all of it once before it is uploaded; both again if the file changes.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bfinfra.backends import ova
 from bfinfra.backends.vcenter.vm import Appliance, Deployment, Hardware, Import
 from bfinfra.kinds.vcenter.base.machine.run import run
 from bfinfra.kinds.vcenter.base.machine.secrets import sealed
+from bfinfra.kinds.vcenter.base.machine.state import identity
 from bfinfra.kinds.vcenter.base.machine.steps import Delete, Discard, Move, OnMachine
-from bfinfra.kinds.vcenter.bitfusion_server.packages import Packages
-from bfinfra.kinds.vcenter.bitfusion_server.state import IMPORTING, MARK, OVA, identity, release
-from bfinfra.kinds.vcenter.bitfusion_server.steps import Deploy
-from bfinfra.kinds.vcenter.bitfusion_server.target import Target, macs, surplus, there
+from bfinfra.kinds.vcenter.bitfusion_server.spec import Ova, Spec
+from bfinfra.kinds.vcenter.bitfusion_server.state import IMPORTING, MARK, OVA, State, release
+from bfinfra.kinds.vcenter.bitfusion_server.target import Deploy, Target, macs, surplus, there
 from bfinfra.model import process
-from bfinfra.model.errors import BfinfraError, Conflict, Missing, Problem
+from bfinfra.model.awaited import absent
+from bfinfra.model.errors import BfinfraError, Conflict, Missing, Problem, Refusal, RemoteError
 from bfinfra.model.kind import Done, Report
 from bfinfra.model.mark import Mark
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
+    from bfinfra.backends.survey_cache import KnownObjects
+    from bfinfra.backends.transport import Transport
     from bfinfra.backends.vcenter import VCenter
-    from bfinfra.kinds.vcenter.bitfusion_server.look import Known
+
+KIND = "bitfusion_server"
+Version = tuple[str, int, object]
+"""Path or URL, size, and a value that changes with the content."""
+
+
+class Packages:
+    """The OVAs that a run has read. Several threads use it; at worst two read the same OVA."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._sources: dict[Ova, ova.Source] = {}
+        self._read: dict[Version, ova.Ova | Problem] = {}
+        self._whole: dict[tuple[Version, str], Problem | None] = {}
+
+    def look(self, of: Ova) -> ova.Ova | Problem:
+        """The headers of an OVA, or why they can't be read; Absent if its file doesn't exist yet."""
+        for field, file in (("ova.file", of.file), ("ova.trust.ca_file", of.trust.ca_file)):
+            if file and (problem := absent(file, Spec.awaits[field])):
+                return problem
+        try:
+            source = self._source(of)
+        except OSError as error:
+            return Problem(error.strerror or "it can't be read", next="correct the path, or download it")
+        except (Refusal, RemoteError) as error:
+            return error.problems[0]
+        version = _version(source)
+        if version not in self._read:
+            try:
+                self._read[version] = ova.read(of.file.path) if of.file else ova.read_from(source)
+            except RemoteError as error:
+                return error.problems[0]  # it may work the next time
+            except BfinfraError as error:
+                self._read[version] = error.problems[0]
+            except ValueError as error:
+                self._read[version] = Problem(str(error))
+        return self._read[version]
+
+    def damage(self, of: Ova, on_progress: Callable[[int], None] = lambda _: None) -> Problem | None:
+        """Reads the whole OVA. Returns what is wrong with it, or None."""
+        found = self.look(of)
+        if isinstance(found, Problem):
+            return found
+        key = _version(found.source), of.sha256 or ""
+        if key not in self._whole:
+            try:
+                ova.verify(found, on_progress, sha256=of.sha256 or "")
+                self._whole[key] = None
+            except Refusal as error:
+                self._whole[key] = error.problems[0]
+        return self._whole[key]
+
+    def _source(self, of: Ova) -> ova.Source:
+        """A file as it is now; a URL as it was at the first request of this run."""
+        if of.file:
+            return ova.LocalSource.of(of.file.path)
+        if of not in self._sources:
+            self._sources[of] = ova.RemoteSource.of(of.url or "", of.trust, self._transport)
+        return self._sources[of]
+
+
+def _version(source: ova.Source) -> Version:
+    return source.where, source.size, source.state
+
+
+def noted(spec: Spec, state: State | None) -> ova.Ova | None:
+    """What an existing server tells of its appliance when the OVA is not there: the properties that the VM
+    has, enough to compare it. None if the VM is not complete, or if the site changed in a way that only the
+    OVA can answer. A VM without a mark can be adopted without its OVA.
+    """
+    applied = (state.mark.applied or {}) if state and state.mark else {}
+    now = spec.applied()
+    if state is None or state.importing:
+        return None
+    if state.mark is not None and applied.get("ova") != now["ova"]:
+        return None
+    if applied.get("properties", {}).keys() - now.get("properties", {}).keys():
+        return None  # a property that leaves the site returns to its default, which only the OVA contains
+    return ova.Ova(
+        source=ova.LocalSource(Path(spec.ova.text), 0, 0),
+        descriptor="",
+        product=ova.Product(),
+        eula=(),
+        options=(),
+        properties=tuple(_property(key, value) for key, value in state.machine.properties.items()),
+        networks=(),
+        disks=(),
+        hardware=ova.Hardware(),
+        files={},
+        manifest={},
+        members={},
+    )
+
+
+def _property(key: str, value: str) -> ova.Property:
+    return ova.Property(
+        key, "boolean" if value in ("True", "False") else "string", user_configurable=True, default=value
+    )
 
 
 class Runs:
     """Runs steps on one vCenter."""
 
-    def __init__(self, vcenter: VCenter, site: Site, packages: Packages, known: Known) -> None:
+    def __init__(
+        self, vcenter: VCenter, site: Site, packages: Packages, known: KnownObjects[str, None]
+    ) -> None:
         self._vcenter = vcenter
         self._site = site
         self._packages = packages
@@ -40,7 +145,7 @@ class Runs:
         """Verifies the OVA, then imports it. The import sets the mark, the hardware and the devices
         itself.
         """
-        target = step.target
+        target, address = step.target, f"{KIND}/{step.name}"
         package = self._whole(target, report)
         notes = {MARK: step.mark, IMPORTING: process.me(), OVA: target.release}
         hardware = Hardware(
@@ -48,13 +153,13 @@ class Runs:
             memory=target.memory,
             reserve=True if target.attach else None,
             firmware="efi",
-            instance_uuid=identity(self._site.name, step.name),
+            instance_uuid=identity(self._site.name, address),
             extra=notes | dict(target.extra),
             attach=target.attach,
             add_nics=tuple(there(a.network) for a in target.adapters if not a.ovf),
             add_macs=tuple(a.mac for a in target.adapters if not a.ovf),
         )
-        whole = sealed(hardware, target.properties, {}, f"bitfusion_server/{step.name}", self._site)
+        whole = sealed(hardware, target.properties, {}, address, self._site)
         wanted = Import(
             name=step.name,
             descriptor=package.descriptor,
@@ -115,7 +220,7 @@ class Runs:
         )
         report(Done("deploying from the library", 0))
         unidentified = Mark(
-            self._site.name, f"bitfusion_server/{wanted.name}"
+            self._site.name, f"{KIND}/{wanted.name}"
         ).encode()  # without the instance UUID, which is set with the hardware
         moid = self._vcenter.libraries.deploy(
             item,
@@ -173,7 +278,7 @@ class Runs:
         if isinstance(step, Discard):
             self._known.forget(step.name)
         with self._still(step.name, step.moid), self._arriving(step):
-            run(self._vcenter.machines, step, "bitfusion_server", self._site)
+            run(self._vcenter.machines, step, KIND, self._site)
         if isinstance(step, Delete):
             self._known.ended(step.name, step.moid)
 
