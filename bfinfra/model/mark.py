@@ -23,6 +23,8 @@ LINE = re.compile(
     r"bfinfra:1 site=(?P<site>[^\s]+) address=(?P<address>[^\s]+)(?: "
     r"applied=(?P<applied>[A-Za-z0-9+/=_-]*))?(?: id=(?P<id>[^\s]+))?"
 )
+BLANK, PERCENT = "%20", "%25"
+"""What stands for them in a mark, where a blank ends a name: `my lib` is written as `my%20lib`."""
 LARGEST = 1 << 20  # bytes of JSON; a mark has a few kilobytes, so more is an attack
 MOST = 100_000  # values in it: as many empty lists as fit would take sixty times their bytes
 
@@ -92,7 +94,7 @@ class Mark:
 
     def encode(self) -> str:
         """One line of text."""
-        line = f"bfinfra:1 site={self.site} address={self.address}"
+        line = f"bfinfra:1 site={_quoted(self.site)} address={_quoted(self.address)}"
         if self.applied is not None:
             packed = zlib.compress(
                 json.dumps(self.applied, sort_keys=True, separators=(",", ":")).encode(), 9
@@ -106,19 +108,21 @@ class Mark:
         None without a mark.
         """
         match = _line(text)
-        return match["site"] if match and (not identity or match["id"] in (None, identity)) else None
+        return (
+            _unquoted(match["site"]) if match and (not identity or match["id"] in (None, identity)) else None
+        )
 
     @staticmethod
     def address_in(text: str | None) -> str | None:
         """The address of the mark in `text`, without unpacking `applied`; None without a mark."""
         match = _line(text)
-        return match["address"] if match else None
+        return _unquoted(match["address"]) if match else None
 
     @classmethod
     def owner_in(cls, text: str | None) -> Mark | None:
         """The mark in `text` without what was applied, which isn't unpacked; None without a mark."""
         match = _line(text)
-        return cls(match["site"], match["address"], id=match["id"] or "") if match else None
+        return cls(*_owner(match), id=match["id"] or "") if match else None
 
     @classmethod
     def own(cls, text: str | None, address: str) -> Mark | None:
@@ -132,11 +136,7 @@ class Mark:
     def decode(cls, text: str | None) -> Mark | None:
         """The mark in `text`, or None. A corrupt `applied` counts as unfinished work."""
         match = _line(text)
-        return (
-            cls(match["site"], match["address"], _unpack(match["applied"]), match["id"] or "")
-            if match
-            else None
-        )
+        return cls(*_owner(match), _unpack(match["applied"]), match["id"] or "") if match else None
 
 
 def _line(text: object) -> re.Match[str] | None:
@@ -162,6 +162,19 @@ def below(text: str, mark: Mark) -> str:
 def above(text: str | None) -> str:
     """A description without the mark."""
     return "\n".join(line for line in (text or "").splitlines() if not LINE.match(line))
+
+
+def _quoted(name: str) -> str:
+    return name.replace("%", PERCENT).replace(" ", BLANK)
+
+
+def _unquoted(text: str) -> str:
+    return text.replace(BLANK, " ").replace(PERCENT, "%")
+
+
+def _owner(match: re.Match[str]) -> tuple[str, str]:
+    """Site and address."""
+    return _unquoted(match["site"]), _unquoted(match["address"])
 
 
 def _unpack(packed: str | None) -> Mapping[str, Any] | None:

@@ -14,6 +14,8 @@ DNS_NAME = r"(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-
 DNS_NAME_RULE = "lower-case letters, digits, dashes and dots, at most 253 characters"
 VCENTER_NAME = r"[^\s/]{1,80}"
 VCENTER_NAME_RULE = "no blanks and no slash, at most 80 characters"
+TITLE = r"(?=.{1,80}$)[^\s/]+( +[^\s/]+)*"
+TITLE_RULE = "no slash, blanks between words only, at most 80 characters"
 LABEL_VALUE = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 LABEL_VALUE_RULE = (
     "letters, digits, dashes, underscores and dots, with a letter or digit at both ends, at most 63 "

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
+import shutil
 import textwrap
 
 import pytest
+import yaml
 from kinds.lifecycle import EXAMPLES, unhurried
 from kinds.whole_life import lives, survives
 
@@ -24,6 +27,7 @@ from bfinfra.model.kind import Source
 from bfinfra.model.refs import kinds_named
 from bfinfra.model.rights import CLUSTERS, VCENTER
 
+BLANKS = "my own 20%"
 every_kind = pytest.mark.parametrize("kind", names())
 lived_through = pytest.mark.parametrize("kind", unhurried(names()))
 
@@ -60,6 +64,18 @@ def test_kinds_on_linux_machines_come_after_the_virtual_machines_that_they_are_o
 @lived_through
 def test_it_applies_agrees_and_goes_without_a_trace_and_asks_what_the_contract_suite_asks(kind, sandbox):
     lives(EXAMPLES[kind], sandbox)
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in names() if re.fullmatch(registry.kind(kind).Spec.name_pattern, BLANKS)]
+)
+def test_one_with_blanks_in_its_name_lives_like_any_other(kind, sandbox, tmp_path):
+    folder = shutil.copytree(EXAMPLES[kind].parent, tmp_path / "specs")
+    path = folder / EXAMPLES[kind].name
+    site = yaml.safe_load(path.read_text())
+    site[kind] = {BLANKS: next(iter(site[kind].values()))}
+    path.write_text(yaml.safe_dump(site))
+    lives(path, sandbox)
 
 
 @pytest.mark.thorough("namespace", "virtual_machine")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import zlib
+from dataclasses import replace
 
 import pytest
 
@@ -194,3 +195,18 @@ def test_several_objects_have_a_mark_in_common_only_if_each_has_it(
     marks: tuple[Mark | None, ...], found: Mark | None
 ) -> None:
     assert common(marks) == found
+
+
+@pytest.mark.parametrize("name", ["my lib", "100%", "%20", "%2520", "a %25 b", "ä  ö", "a b c"])
+def test_a_name_with_blanks_is_read_as_it_was_written(name: str) -> None:
+    mark = Mark("s", f"content_library/{name}", {"a": 1}).on("id-1")
+    line = mark.encode()
+    assert Mark.decode(line) == mark
+    assert Mark.owner_in(line) == replace(mark, applied=None)
+    assert Mark.address_in(f"text\n{line}") == mark.address
+    assert Mark("my site", "a/b").encode() == "bfinfra:1 site=my%20site address=a/b"
+    assert Mark.site_in("bfinfra:1 site=my%20site address=a/b") == "my site"
+
+
+def test_a_mark_of_a_plain_name_is_written_as_ever() -> None:
+    assert Mark("s", "content_library/lib-1_ä").encode() == "bfinfra:1 site=s address=content_library/lib-1_ä"

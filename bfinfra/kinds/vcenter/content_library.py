@@ -23,6 +23,7 @@ from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark, above
+from bfinfra.model.names import TITLE, TITLE_RULE
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.readiness import READY, Readiness, waiting
 from bfinfra.model.records import dataclass
@@ -58,8 +59,8 @@ class Subscription(Part):
 class Spec(resource.Spec):
     """The desired state of one library."""
 
-    name_pattern = r"[^/\n]{1,80}"
-    name_rule = "no slash, at most 80 characters"
+    name_pattern = TITLE
+    name_rule = TITLE_RULE
 
     datastore: str
     """The datastore that holds it."""

@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints, model_validator
 from bfinfra.kinds.capabilities import storage, tag
 from bfinfra.model import resource
 from bfinfra.model.errors import FieldError
-from bfinfra.model.names import storage_class
+from bfinfra.model.names import TITLE, TITLE_RULE, storage_class
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.resource import Part
 
@@ -35,8 +35,8 @@ class Spec(resource.Spec):
     storage class's name in namespaces.
     """
 
-    name_pattern = r"[^/\n]{1,80}"
-    name_rule = "no slash, at most 80 characters"
+    name_pattern = TITLE
+    name_rule = TITLE_RULE
 
     tags: dict[str, Annotated[tuple[str, ...], Field(min_length=1)]] = Field(default_factory=dict)
     """Category → tags, which exist already. A datastore fits that has one of the tags of each category."""
