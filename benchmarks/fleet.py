@@ -41,6 +41,7 @@ SERVER = """  {name}:
     ova: {{file: bitfusion-server.ova}}
     host: {host}
     gpus: 1
+    cpus: 2
     datastore: LocalDS_0
     networks: {{Network 1: {{network: VM Network, address: {ip}/8, gateway: 10.255.255.254}}}}
     properties:
@@ -124,7 +125,7 @@ def _machine(site: Site, key: Key, spec: Any, package: ova.Ova) -> dict[str, Any
         "UUID": identity(site.name, str(key)),
         "Network": "VM Network",
         "IP": spec.networks["Network 1"].address.partition("/")[0],
-        "CPUs": gpus.cpus_for(1),
+        "CPUs": 2,  # as many as vcsim's hosts have
         "MemoryMB": gpus.memory_for(GPU_MEMORY) >> 20,
         "DisksGB": [disk.capacity >> 30 for disk in package.disks],
         "Extra": {

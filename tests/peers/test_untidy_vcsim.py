@@ -229,6 +229,7 @@ bitfusion_server:
     ova: {{file: bitfusion-server.ova}}
     host: DC0_C0_H0
     gpus: 2
+    cpus: 2
     memory: 32GiB
     datastore: LocalDS_0
     folder: ours
@@ -243,6 +244,7 @@ bitfusion_server:
     ova: {{file: bitfusion-server.ova}}
     host: DC0_C0_H1
     gpus: 2
+    cpus: 2
     memory: 32GiB
     datastore: LocalDS_0
     folder: ours

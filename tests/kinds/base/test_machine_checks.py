@@ -11,7 +11,7 @@ from kinds.base.test_machine_placement import HERE, INVENTORY, MOST
 
 from bfinfra.backends.vcenter.esxi import Card, Room
 from bfinfra.backends.vcenter.places import Datastore, Network
-from bfinfra.kinds.vcenter.base.machine.checks import Asked, conflicts
+from bfinfra.kinds.vcenter.base.machine.checks import Asked, Seen, conflicts
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.refs import Key
 
@@ -44,7 +44,7 @@ def found(asked: Asked = VM, rooms: Any = ROOMS, hosts: Any = INVENTORY.hosts) -
 def together(
     asked: list[Asked], rooms: Any = ROOMS, hosts: Any = INVENTORY.hosts, states: Any = None
 ) -> list[Conflict]:
-    return [*conflicts(asked, replace(INVENTORY, hosts=tuple(hosts)), rooms, states or {})]
+    return [*conflicts(Seen(tuple(asked), rooms), replace(INVENTORY, hosts=tuple(hosts)), states or {})]
 
 
 def test_a_machine_that_fits_is_not_spoken_of() -> None:

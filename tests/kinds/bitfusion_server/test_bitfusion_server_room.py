@@ -15,6 +15,7 @@ import bfinfra
 from bfinfra.backends.vcenter.esxi import Card, Room
 from bfinfra.backends.vcenter.places import Host as VHost
 from bfinfra.kinds.vcenter.base.machine.checks import Seen
+from bfinfra.kinds.vcenter.bitfusion_server.checks import asked
 from bfinfra.kinds.vcenter.bitfusion_server.kind import BitfusionServer
 from bfinfra.kinds.vcenter.bitfusion_server.state import BitfusionServerFacts
 from bfinfra.kinds.vcenter.gpu_host.spec import Spec as HostSpec
@@ -43,11 +44,10 @@ def problems(servers, room=None, states=None, **host):
         **{server(name): each for name, each in servers.items()},
     }
     seen = {ESX: read_host(replace(HOST, **host), "farm"), **(states or {})}
+    found = Seen(tuple(asked(wanted, seen, WITH_HOST)), {"host-1": room} if room else {})
     return [
         f"{each.at.key}: {each.at.field}: {each.what}; {each.why}"
-        for each in BitfusionServer.conflicts(
-            wanted, seen, BitfusionServerFacts(WITH_HOST, seen=Seen({"host-1": room} if room else {}))
-        )
+        for each in BitfusionServer.conflicts(wanted, seen, BitfusionServerFacts(WITH_HOST, seen=found))
     ]
 
 

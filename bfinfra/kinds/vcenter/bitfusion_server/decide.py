@@ -117,8 +117,9 @@ def _update(name: str, spec: Spec, state: State, target: Target, context: PlanCo
         return (_commit(spec, state, target, context, compare.changes(spec, state.mark)),)
     machine = state.machine
     difference, values = _between(name, spec, state, target, context.facts)
-    said = {"folder": spec.folder, "resource_pool": spec.resource_pool}
-    place = Place(folder=target.folder, pool=target.pool, said=said)
+    said = {each: getattr(spec, each) for each in ("folder", "resource_pool", "datastore")}
+    store = target.datastore if spec.datastore else ""
+    place = Place(folder=target.folder, pool=target.pool, datastore=store, said=said)
     placed = moves(name, place, machine, context.facts.inventory)
     other = (*renamed(name, machine), *difference.changes)
     found = compare.changes(spec, state.mark, (*other, *placed.changes, *powered(machine, on=True)))
@@ -189,14 +190,12 @@ def _between(
 
 
 def _misplaced(state: State, target: Target, spec: Spec) -> tuple[Change, ...]:
-    """The differences that only a new VM can remove: another appliance, another host, another datastore."""
+    """The differences that only a new VM can remove: another appliance, another host and its cards."""
     machine, found = state.machine, []
     if (now := machine.extra.get(OVA)) and now != target.release:
         found.append(Change("ova", now[:12], target.release[:12]))
     if state.host != spec.host:
         found.append(Change("host", state.host, spec.host))
-    if target.datastore not in machine.datastores:
-        found.append(Change("datastore", "another", spec.datastore))
     return tuple(found)
 
 

@@ -16,6 +16,7 @@ from bfinfra.kinds.vcenter.base.machine.steps import (
     Move,
     Note,
     OnMachine,
+    Relocate,
     Replace,
     Start,
     Stop,
@@ -61,7 +62,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
     holds_data = True
     checks = checks.CHECKS
     deadline = 1800
-    step_types = (Deploy, Discard, Stop, Write, Move, Start, Note, Delete, Replace)
+    step_types = (Deploy, Discard, Stop, Write, Move, Relocate, Start, Note, Delete, Replace)
     survey_privileges = (holds(VCENTER, *READ),)
 
     prefetch = (MARKS, PLACES, COMPARED)
@@ -125,6 +126,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
         return {
             "pool": (Entity(pool, "ResourcePool"),),
             "folder": (folder,),
+            "migrated": (folder,),
             "half_made": (folder,),
             "firmware": (folder,),
             "vapps": (folder,),

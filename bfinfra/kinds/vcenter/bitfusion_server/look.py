@@ -210,21 +210,13 @@ class Observer:
         for name, spec in specs.items():
             package, existing = ovas[spec.ova.text], states.get(name)
             mark = existing.mark if existing else None
-            same = isinstance(package, Absent) or (
-                _up_to_date(spec, existing, package) and self._on_its_datastore(spec, existing)
-            )
+            same = isinstance(package, Absent) or _up_to_date(spec, existing, package)
             unmoved = mark is not None and mark.applied == spec.applied() and same
             if not unmoved and (
                 isinstance(package, Absent) or (isinstance(package, ova.Ova) and registers(package))
             ):
                 return self._vcenter.identity
         return None
-
-    def _on_its_datastore(self, spec: Spec, existing: State | None) -> bool:
-        if spec.datastore is None or existing is None:
-            return True
-        named = [each for each in self._inventory.datastores if each.is_called(spec.datastore)]
-        return any(each.moid in existing.machine.datastores for each in named)
 
     def _damaged(
         self, specs: Mapping[str, Spec], states: Mapping[str, State], ovas: Mapping[str, ova.Ova | Problem]
@@ -295,8 +287,8 @@ def _up_to_date(spec: Spec, existing: State | None, package: ova.Ova | Problem) 
     """Return whether a server's VM exists as it should, so that nothing is imported for it."""
     if existing is None or existing.importing or isinstance(package, Problem):
         return False
-    now, applied = spec.applied(), existing.applied
-    moved = bool(applied) and any(now.get(field) != applied.get(field) for field in ("ova", "datastore"))
+    applied = existing.applied
+    moved = bool(applied) and spec.applied()["ova"] != applied.get("ova")
     same = existing.machine.extra.get(state.OVA, "") in ("", state.release(package))
     return same and not moved and existing.host == spec.host
 

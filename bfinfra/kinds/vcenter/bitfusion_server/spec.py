@@ -189,7 +189,9 @@ class Spec(resource.Spec):
     disk_provisioning: Literal["thin", "thick"] = "thin"
     """How the disks take space on the datastore."""
     datastore: str | None = None
-    """Datastore of the disks; may be left out if the host has only one."""
+    """Datastore of the disks; may be left out if the host has only one. Another one moves the disks, with the
+    VM off if it has GPUs. Another host makes the VM anew, as its cards are there.
+    """
     folder: str = ""
     """Folder for VMs, such as gpu/bitfusion; default the datacenter's root."""
     resource_pool: Annotated[str, Ref("resource_pool", optional=True)] | None = None

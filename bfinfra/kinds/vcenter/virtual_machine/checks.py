@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from bfinfra.kinds.checks import CheckContext
 
 DIRECT = "sharedDirect"
+AROUND = frozenset({"port_group", "host_graphics", "host_image"})
+"""Kinds that give hosts what VMs ask for."""
 
 
 def conflicts(wanted: Specs, states: Specs, facts: VirtualMachineFacts) -> Iterator[Conflict]:
@@ -44,9 +46,7 @@ def conflicts(wanted: Specs, states: Specs, facts: VirtualMachineFacts) -> Itera
     )
     yield from power.conflicts(off, facts.inventory, states)
     yield from datastores.conflicts(_claims(wanted, states, facts), freed=not states.keys() <= wanted.keys())
-    yield from checks.conflicts(
-        asked(wanted, states, facts.inventory), facts.inventory, facts.seen.rooms, states
-    )
+    yield from checks.conflicts(facts.seen, facts.inventory, states)
     yield from elsewhere(facts.namesakes)
     yield from reported.conflicts(wanted, facts.reported)
 
@@ -56,7 +56,7 @@ def asked(wanted: Specs, states: Specs, inventory: Inventory) -> Iterator[Asked]
     first, of hosts or port groups, isn't known yet.
     """
     made = {other.name for other in wanted if other.kind == "port_group"}
-    graphics = any(other.kind in ("host_graphics", "host_image") for other in wanted)
+    graphics = any(other.kind in AROUND - {"port_group"} for other in wanted)
     for key, spec in wanted.items():
         state = states.get(key)
         if not isinstance(spec, Spec) or not due(

@@ -79,6 +79,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         self._vcenter = vcenter
         self._cache = cache
         self._site = site
+        self._around = {key: spec for key, spec in site.resources.items() if key.kind in checks.AROUND}
 
     def fetch(self, reading: Reading[object], wanted: Mapping[str, Spec | None]) -> list[Brief]:
         """Reads the marks of all VMs, which the other kinds of VMs use, too."""
@@ -266,7 +267,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
     def _seen(
         self, specs: Mapping[str, Spec], states: Mapping[str, State], inventory: Inventory, *, rooms: bool
     ) -> Seen:
-        wanted = {Key(NAME, name): spec for name, spec in specs.items()}
+        wanted = {**self._around, **{Key(NAME, name): spec for name, spec in specs.items()}}
         live = {Key(NAME, name): state for name, state in states.items()}
         return seen(self._vcenter, checks.asked(wanted, live, inventory), inventory, rooms=rooms)
 

@@ -66,10 +66,11 @@ class Asked:
 
 @dataclass(frozen=True)
 class Seen:
-    """`rooms`: what hosts have for VMs, by their ids, where one is to be made or changed; `sockets`: VM id →
-    cores per socket, where the number of CPUs changes.
+    """`asked`: by VMs to make or to change; `rooms`: what the hosts that may take them have, by their ids;
+    `sockets`: VM id → cores per socket, where the number of CPUs changes.
     """
 
+    asked: tuple[Asked, ...] = ()
     rooms: Mapping[str, Room] = field(default_factory=dict)
     sockets: Mapping[str, int] = field(default_factory=dict)
 
@@ -92,23 +93,23 @@ def due(spec: Spec, state: MachineState | None, *, cpus: int, memory: int, reser
 
 def seen(vcenter: VCenter, asked: Iterable[Asked], inventory: Inventory, *, rooms: bool) -> Seen:
     """What `conflicts` and `check_cpus` have to know; with `rooms` of the hosts, too. Raises RemoteError."""
-    those = [*asked]
+    those = tuple(asked)
     hosts = {host.moid for each in those if rooms for host in each.hosts(inventory)}
     resized = [each.machine.moid for each in those if each.machine and each.machine.cpus != each.cpus]
     return Seen(
-        vcenter.hosts.rooms(hosts) if hosts else {}, vcenter.machines.sockets(resized) if resized else {}
+        those,
+        vcenter.hosts.rooms(hosts) if hosts else {},
+        vcenter.machines.sockets(resized) if resized else {},
     )
 
 
-def conflicts(
-    asked: Iterable[Asked], inventory: Inventory, rooms: Mapping[str, Room], states: Specs
-) -> Iterator[Conflict]:
-    """One for each VM that no host can take, and for those that one host can't take together. `rooms`: by the
-    hosts' ids, of those that were read. A host that this site has in maintenance mode leaves it before.
+def conflicts(seen: Seen, inventory: Inventory, states: Specs) -> Iterator[Conflict]:
+    """One for each VM that no host can take, and for those that one host can't take together. A host that
+    this site has in maintenance mode leaves it before.
     """
-    those, on, begun = [*asked], dict[str, list[Asked]](), power.begun(states)
-    ours = {each.machine.moid for each in those if each.machine}
-    for each in those:
+    on, begun, rooms = dict[str, list[Asked]](), power.begun(states), seen.rooms
+    ours = {each.machine.moid for each in seen.asked if each.machine}
+    for each in seen.asked:
         if each.host and each.host.cluster != each.cluster.moid:
             yield Conflict(
                 Spot(each.key, "host"),
