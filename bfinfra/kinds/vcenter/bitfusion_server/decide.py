@@ -128,7 +128,7 @@ def _update(name: str, spec: Spec, state: State, target: Target, context: PlanCo
         changes=found,
         hardware=(difference.later or hardware) if other else None,
         properties=values,
-        digests=state.digests,
+        digests=state.digests if values else {},
         placed=placed,
         off=difference.off,
     )

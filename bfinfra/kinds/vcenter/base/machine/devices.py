@@ -64,11 +64,11 @@ def adapters(
     pairs = [(nic, wanted[index]) for index, nic in sorted(kept.items())]
     moved = [(nic, each) for nic, each in pairs if nic.network != each.network]
     macs = [(nic, each) for nic, each in pairs if each.mac and each.mac != nic.mac.lower()]
-    names = {network.moid: network.name for network in inventory.networks}
     whole = wanted[0].at.partition(".")[0] if wanted else "adapters"
 
     def now(nic: Nic) -> str:
-        return names.get(nic.network, nic.network)
+        found = inventory.by_moid.get(nic.network)
+        return found.name if found else nic.network
 
     return Difference(
         changes=(
@@ -103,7 +103,7 @@ def _kept(nics: Sequence[Nic], wanted: Sequence[Adapter], *, numbered: bool) -> 
     )
     if numbered:
         in_order = len(nics) == len(wanted) and all(each.mac for each in wanted)
-        fits = fits[2:] if in_order else (fits[0], fits[2])
+        fits = fits[2:] if in_order or not any(each.mac for each in wanted) else (fits[0], fits[2])
     for fit in fits:
         for index, each in enumerate(wanted):
             fitting = (nic for nic in left if nic.rdma == each.rdma and fit(nic, each))
