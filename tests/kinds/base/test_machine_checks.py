@@ -12,6 +12,7 @@ from kinds.base.test_machine_placement import HERE, INVENTORY, MOST
 from bfinfra.backends.vcenter.esxi import Card, Room
 from bfinfra.backends.vcenter.places import Datastore, Network
 from bfinfra.kinds.vcenter.base.machine.checks import Asked, Seen, conflicts
+from bfinfra.kinds.vcenter.base.machine.state import MachineState
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.refs import Key
 
@@ -44,7 +45,7 @@ def found(asked: Asked = VM, rooms: Any = ROOMS, hosts: Any = INVENTORY.hosts) -
 def together(
     asked: list[Asked], rooms: Any = ROOMS, hosts: Any = INVENTORY.hosts, states: Any = None
 ) -> list[Conflict]:
-    return [*conflicts(Seen(tuple(asked), rooms), replace(INVENTORY, hosts=tuple(hosts)), states or {})]
+    return [*conflicts(Seen(tuple(asked), rooms), replace(INVENTORY, hosts=tuple(hosts)), {}, states or {})]
 
 
 def test_a_machine_that_fits_is_not_spoken_of() -> None:
@@ -152,6 +153,15 @@ def test_the_reservation_of_a_machine_that_stays_as_it_is_counts_whoever_made_it
     assert together([named("a", memory=190 * GIB)], own) == []
     (each,) = together([named("a", memory=200 * GIB)], own)
     assert each.why == "all of its memory is reserved; the VM b holds 60GiB"
+
+
+def test_what_a_machine_that_leaves_the_file_reserves_becomes_free() -> None:
+    own = {"h1": replace(ROOM, reserved={"vm-old": ("old", 200 * GIB)})}
+    leaving = MachineState(machine=replace(HERE, moid="vm-old"))
+    assert len(together([named("a", memory=190 * GIB)], own)) == 1
+    assert (
+        together([named("a", memory=190 * GIB)], own, states={Key("virtual_machine", "old"): leaving}) == []
+    )
 
 
 GREAT = Card(34 * GIB)

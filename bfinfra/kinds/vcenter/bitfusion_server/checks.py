@@ -54,7 +54,7 @@ def conflicts(wanted: Specs, states: Specs, facts: BitfusionServerFacts) -> Iter
         if not (state.machine.on or state.importing or compare.adopting(state.mark))
     )
     yield from power.conflicts(off, facts.inventory, states)
-    yield from checks.conflicts(facts.seen, facts.inventory, states)
+    yield from checks.conflicts(facts.seen, facts.inventory, wanted, states)
     yield from _too_old(wanted, facts.ovas)
 
 

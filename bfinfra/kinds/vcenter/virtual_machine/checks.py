@@ -46,7 +46,7 @@ def conflicts(wanted: Specs, states: Specs, facts: VirtualMachineFacts) -> Itera
     )
     yield from power.conflicts(off, facts.inventory, states)
     yield from datastores.conflicts(_claims(wanted, states, facts), freed=not states.keys() <= wanted.keys())
-    yield from checks.conflicts(facts.seen, facts.inventory, states)
+    yield from checks.conflicts(facts.seen, facts.inventory, wanted, states)
     yield from elsewhere(facts.namesakes)
     yield from reported.conflicts(wanted, facts.reported)
 

@@ -103,12 +103,16 @@ def seen(vcenter: VCenter, asked: Iterable[Asked], inventory: Inventory, *, room
     )
 
 
-def conflicts(seen: Seen, inventory: Inventory, states: Specs) -> Iterator[Conflict]:
+def conflicts(seen: Seen, inventory: Inventory, wanted: Specs, states: Specs) -> Iterator[Conflict]:
     """One for each VM that no host can take, and for those that one host can't take together. A host that
-    this site has in maintenance mode leaves it before.
+    this site has in maintenance mode leaves it before; what a VM that leaves the file reserves becomes free.
     """
     on, begun, rooms = dict[str, list[Asked]](), power.begun(states), seen.rooms
-    ours = {each.machine.moid for each in seen.asked if each.machine}
+    ours = {each.machine.moid for each in seen.asked if each.machine} | {
+        state.machine.moid
+        for key, state in states.items()
+        if key not in wanted and isinstance(state, MachineState)
+    }
     for each in seen.asked:
         if each.host and each.host.cluster != each.cluster.moid:
             yield Conflict(
