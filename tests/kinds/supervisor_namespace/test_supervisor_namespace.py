@@ -93,6 +93,7 @@ def test_a_directory_that_may_not_be_read_is_reported_and_stops_nothing(sandbox,
 
 
 ZONED = {"cluster": "compute", "vm_classes": ["best-effort-small"], "zones": ["zone-1"]}
+RESERVED = {"best-effort-small": 4, "guaranteed-small": 2}
 WORLD_9 = Path(__file__).parents[1] / "vcenter-9.yaml"
 
 
@@ -125,12 +126,14 @@ def test_zones_and_reservations_come_drift_and_change(sandbox, tmp_path):
 @sandbox_of(WORLD_9)
 @of_several("supervisor_namespace.zones", "supervisor_namespace.reserved")
 def test_each_zone_and_each_reservation_is_made(sandbox, tmp_path):
-    path = zoned(tmp_path, zones=["zone-1", "zone-2"], reserved={"best-effort-small": 4})
+    path = zoned(tmp_path, zones=["zone-1", "zone-2"], vm_classes=[*RESERVED], reserved=RESERVED)
     assert made(apply(path, sandbox))
     found = Rest(sandbox).get("/api/vcenter/namespaces/instances/v2/team-a")
     assert sorted(each["zone"] for each in found["zones"]) == ["zone-1", "zone-2"]
     kept = json.dumps(sandbox.world(), sort_keys=True)  # vCenter never tells reservations
-    assert kept.count('{"count": 4, "reserved_vm_class": "best-effort-small"}') == 2, "in each zone"
+    for name, count in RESERVED.items():
+        said = f'{{"count": {count}, "reserved_vm_class": "{name}"}}'
+        assert kept.count(said) == 2, "in each zone"
     assert plan(path, sandbox).pending == ()
 
 
