@@ -189,7 +189,8 @@ def test_what_goes_into_a_namespace_that_is_being_deleted_is_refused_by_the_plan
 def test_a_namespace_that_nobody_has_is_refused_by_the_plan(secret_in) -> None:
     (problem,) = secret_in.plan().problems
     assert f"k has no namespace {secret_in.real}" in problem.what
-    assert "there are: default" in problem.next
+    # on a shared API server another test's namespace may have a name like it
+    assert problem.next.startswith(("there are: default", "did you mean "))
 
 
 def test_a_namespace_that_goes_in_the_middle_of_an_apply_ends_it_at_once(secret_in, cluster) -> None:
