@@ -11,9 +11,10 @@ from kinds.base.test_machine_placement import HERE, INVENTORY, MOST
 
 from bfinfra.backends.vcenter.esxi import Card, Room
 from bfinfra.backends.vcenter.places import Datastore, Network
-from bfinfra.kinds.vcenter.base.machine.checks import Asked, Seen, conflicts
+from bfinfra.kinds.vcenter.base.machine.checks import Asked, Seen, conflicts, due
 from bfinfra.kinds.vcenter.base.machine.state import MachineState
 from bfinfra.model.conflict import Conflict, Spot
+from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 
 GIB = 1 << 30
@@ -271,3 +272,50 @@ def test_a_host_that_this_site_has_in_maintenance_mode_leaves_it_before() -> Non
     own = {Key("gpu_host", "esx1"): SimpleNamespace(begun="a restart")}
     assert together([replace(new, host=lost)], states=own) == []
     assert len(together([replace(new, host=lost)])) == 1
+
+
+APPLIED = Mark("s", "virtual_machine/w1", {"a": 1})
+RUNS = replace(HERE, on=True, cpus=4, memory=8 * GIB, reserved=False)
+SIZES: dict[str, Any] = {"cpus": 4, "memory": 8 * GIB, "reserved": False}
+
+
+def is_due(
+    state: MachineState | None, machine: Any = None, spec: Any = None, sizes: Any = None, **of: Any
+) -> bool:
+    wanted: Any = SimpleNamespace(applied=lambda: {"a": 1}, power="on", **(spec or {}))
+    whole = state and replace(state, machine=replace(RUNS, **(machine or {})), **of)
+    return due(wanted, whole, **{**SIZES, **(sizes or {})})
+
+
+AS_APPLIED = MachineState(mark=APPLIED, machine=RUNS)
+
+
+def test_one_that_is_as_the_file_says_asks_nothing_of_a_host() -> None:
+    assert not is_due(AS_APPLIED)
+    assert not is_due(AS_APPLIED, sizes={"memory": 0}), "not known"
+    assert not is_due(AS_APPLIED, machine={"reserved": True}, sizes={"reserved": None}), "it doesn't matter"
+
+
+def test_one_to_make_asks_of_a_host() -> None:
+    assert is_due(None)
+    assert is_due(AS_APPLIED, importing=True)
+
+
+@pytest.mark.parametrize("sizes", [{"cpus": 8}, {"memory": GIB}, {"reserved": True}])
+def test_one_of_other_sizes_asks_of_a_host_but_not_one_that_is_adopted(sizes: Any) -> None:
+    assert is_due(AS_APPLIED, sizes=sizes)
+    assert not is_due(AS_APPLIED, sizes=sizes, mark=None)
+    assert not is_due(AS_APPLIED, sizes=sizes, mark=replace(APPLIED, adopting=True))
+
+
+def test_one_of_which_the_file_says_something_else_asks_of_a_host() -> None:
+    assert is_due(AS_APPLIED, mark=replace(APPLIED, applied={"a": 2}))
+    assert is_due(AS_APPLIED, mark=replace(APPLIED, applied=None))
+
+
+def test_one_that_is_off_and_is_to_run_asks_of_a_host() -> None:
+    assert is_due(AS_APPLIED, machine={"on": False})
+    off: Any = SimpleNamespace(applied=lambda: {"a": 1}, power="off")
+    assert not due(off, replace(AS_APPLIED, machine=replace(RUNS, on=False)), **SIZES)
+    always: Any = SimpleNamespace(applied=lambda: {"a": 1})
+    assert due(always, replace(AS_APPLIED, machine=replace(RUNS, on=False)), **SIZES)
