@@ -319,3 +319,21 @@ def test_one_that_is_off_and_is_to_run_asks_of_a_host() -> None:
     assert not due(off, replace(AS_APPLIED, machine=replace(RUNS, on=False)), **SIZES)
     always: Any = SimpleNamespace(applied=lambda: {"a": 1})
     assert due(always, replace(AS_APPLIED, machine=replace(RUNS, on=False)), **SIZES)
+
+
+def test_a_host_can_be_full_to_the_last_byte() -> None:
+    own = {"h1": replace(ROOM, reserved={"vm-b": ("b", 60 * GIB)})}
+    assert together([named("a", memory=196 * GIB)], own) == []
+    (each,) = together([named("a", memory=196 * GIB + 1)], own)
+    assert each.next == "lower memory, or use another host"
+
+
+def test_what_to_do_is_said_of_one_card_and_of_one_host() -> None:
+    (each,) = together(vgpus(3), cards(GREAT))
+    assert each.why == "it has 1 card for vGPUs; other VMs use 0"
+    assert each.next == "ask for fewer, or take a smaller profile"
+    lost, new = replace(ESX1, maintenance=True), replace(VM, machine=None)
+    (each,) = found(replace(new, host=lost))
+    assert each.next == "bring it back, or name another one"
+    (each,) = found(new, hosts=(lost, replace(ESX2, maintenance=True)))
+    assert each.next == "bring one back first"
