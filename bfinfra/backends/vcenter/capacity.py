@@ -55,12 +55,13 @@ class Capacities:
             row.moid: Capacity(
                 row["summary.effectiveCpu"] or 0,
                 (row["summary.effectiveMemory"] or 0) * MIB,
-                min(filter(None, _each(hosts.get(row.moid, ()), "cpuMhz")), default=0),
-                max(_each(hosts.get(row.moid, ()), "numCpuThreads"), default=0),
-                max(_each(hosts.get(row.moid, ()), "memorySize"), default=0),
+                min(filter(None, _each(own, "cpuMhz")), default=0),
+                max(_each(own, "numCpuThreads"), default=0),
+                max(_each(own, "memorySize"), default=0),
             )
             for row in rows
             if isinstance(row.ref, vim.ClusterComputeResource)
+            for own in [hosts.get(row.moid, [])]
         }
 
 

@@ -102,6 +102,11 @@ def test_a_class_that_no_host_can_run_is_refused_however_large_the_cluster_is():
     with pytest.raises(Refusal, match="reserves 8GiB of memory; no host of compute has more than 7GiB"):
         check(spec(), environment(replace(large, host_memory=7 * GIB)))
     check(spec(1, "best-effort"), environment(replace(large, threads=4, host_memory=1)))
+    named = Environment(
+        {"a": Space("of-memory")}, gpus=GpuFacts(CLASSES), capacities={"of-memory": replace(large, threads=1)}
+    )
+    with pytest.raises(Refusal, match="takes 2 CPUs; no host of of-memory has"):
+        check(spec(), named)
     check(spec(1, "mystery"), environment(replace(large, threads=1)), other=spec(1, "mystery"))
 
 

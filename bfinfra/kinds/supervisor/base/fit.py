@@ -162,14 +162,13 @@ def _on_one_host(spec: Sized, environment: Environment, cluster: str, room: Capa
         if found is None or not pool.count:
             continue
         if 0 < room.threads < found.cpus:
-            has = f"{found.cpus} CPUs; no host of {cluster} has more than {room.threads} logical ones"
+            asks, most = f"takes {found.cpus} CPUs", f"{room.threads} logical ones"
         elif 0 < room.host_memory < memory(pool):
-            has = f"{bytes_text(memory(pool))} of memory; no host of {cluster} has more than "
-            has += bytes_text(room.host_memory)
+            asks, most = f"reserves {bytes_text(memory(pool))} of memory", bytes_text(room.host_memory)
         else:
             continue
         raise Refusal(
-            f"a machine of the class {pool.vm_class} {'reserves' if 'memory' in has else 'takes'} {has}",
+            f"a machine of the class {pool.vm_class} {asks}; no host of {cluster} has more than {most}",
             field=_at(pool, "vm_class"),
             next=f"choose a smaller class, or add a larger host to {cluster}",
         )

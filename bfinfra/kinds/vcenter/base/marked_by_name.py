@@ -17,7 +17,9 @@ from bfinfra.model.rights import ROOT, Entity, PrivilegePlaces, Right, holds
 
 LONGEST = 60  # characters of an object's own name that fit beside the site's digest: vCenter takes 80
 NAME = rf"[^\s/\\%]{{1,{LONGEST}}}"
-"""Pattern of an object's own name. A mark holds no blanks, and vCenter escapes the other three."""
+"""Pattern of an object's own name. A pending name has one blank, before its suffix; vCenter escapes the other
+three.
+"""
 NAME_RULE = f"no blanks, no slash, no backslash and no %, at most {LONGEST} characters"
 """The pattern in words."""
 PENDING = re.compile(r"(?P<name>\S+) bfinfra-(?P<site>[0-9a-f]{10})")

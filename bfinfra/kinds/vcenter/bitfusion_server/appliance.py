@@ -17,7 +17,7 @@ from bfinfra.kinds.vcenter.base.machine.secrets import sealed
 from bfinfra.kinds.vcenter.base.machine.state import identity
 from bfinfra.kinds.vcenter.base.machine.steps import Delete, Discard, Move, OnMachine
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Ova, Spec
-from bfinfra.kinds.vcenter.bitfusion_server.state import IMPORTING, MARK, OVA, State, release
+from bfinfra.kinds.vcenter.bitfusion_server.state import IMPORTING, KIND, MARK, OVA, State, release
 from bfinfra.kinds.vcenter.bitfusion_server.target import Deploy, Target, macs, surplus, there
 from bfinfra.model import process
 from bfinfra.model.awaited import absent
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from bfinfra.backends.transport import Transport
     from bfinfra.backends.vcenter import VCenter
 
-KIND = "bitfusion_server"
 Version = tuple[str, int, object]
 """Path or URL, size, and a value that changes with the content."""
 

@@ -15,12 +15,11 @@ from bfinfra.kinds.server_checks import connected
 from bfinfra.kinds.vcenter.base import datastores
 from bfinfra.kinds.vcenter.base.datastores import Claim, store_of
 from bfinfra.kinds.vcenter.base.machine import checks
-from bfinfra.kinds.vcenter.base.machine.checks import Asked, due
+from bfinfra.kinds.vcenter.base.machine.checks import Asked, due, to_start
 from bfinfra.kinds.vcenter.bitfusion_server.appliance import Packages
 from bfinfra.kinds.vcenter.bitfusion_server.gpus import cpus_for, memory_for, of_cards, of_profile
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Ova, Spec
 from bfinfra.kinds.vcenter.bitfusion_server.state import BitfusionServerFacts, State
-from bfinfra.model import compare
 from bfinfra.model.awaited import Absent
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.context import PlanContext
@@ -47,13 +46,7 @@ def conflicts(wanted: Specs, states: Specs, facts: BitfusionServerFacts) -> Iter
     plug-in.
     """
     yield from datastores.conflicts(_claims(wanted, states, facts), freed=not states.keys() <= wanted.keys())
-    off = (
-        (key, state.machine)
-        for key, spec in wanted.items()
-        if isinstance(spec, Spec) and isinstance(state := states.get(key), State)
-        if not (state.machine.on or state.importing or compare.adopting(state.mark))
-    )
-    yield from power.conflicts(off, facts.inventory, states)
+    yield from power.conflicts(to_start(wanted, states, Spec), facts.inventory, states)
     yield from checks.conflicts(facts.seen, facts.inventory, wanted, states)
     yield from _too_old(wanted, facts.ovas)
 
@@ -71,7 +64,7 @@ def asked(wanted: Specs, states: Specs, inventory: Inventory) -> Iterator[Asked]
         cluster = inventory.by_moid.get(host.cluster) if host else None
         if host is None or not isinstance(cluster, Cluster):
             continue
-        machine = state.machine if isinstance(state, State) and not state.importing else None
+        machine = state.whole if isinstance(state, State) else None
         size = _memory(spec, wanted.get(Key("gpu_host", spec.host)))
         yield Asked(
             key=key,

@@ -25,9 +25,9 @@ from bfinfra.kinds.vcenter.base.machine.steps import (
 from bfinfra.kinds.vcenter.bitfusion_server import checks, decide
 from bfinfra.kinds.vcenter.bitfusion_server.appliance import Packages, Runs
 from bfinfra.kinds.vcenter.bitfusion_server.describe import description
-from bfinfra.kinds.vcenter.bitfusion_server.look import COMPARED, KIND, PLACES, Observer
+from bfinfra.kinds.vcenter.bitfusion_server.look import COMPARED, PLACES, Observer
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
-from bfinfra.kinds.vcenter.bitfusion_server.state import KEYS, BitfusionServerFacts, State, read
+from bfinfra.kinds.vcenter.bitfusion_server.state import KEYS, KIND, BitfusionServerFacts, State, read
 from bfinfra.kinds.vcenter.bitfusion_server.target import Deploy
 from bfinfra.model import kind
 from bfinfra.model.conflict import Conflict

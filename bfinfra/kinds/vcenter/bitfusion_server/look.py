@@ -24,7 +24,7 @@ from bfinfra.kinds.vcenter.bitfusion_server.appliance import Packages, noted
 from bfinfra.kinds.vcenter.bitfusion_server.checks import asked
 from bfinfra.kinds.vcenter.bitfusion_server.properties import asked as registers
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
-from bfinfra.kinds.vcenter.bitfusion_server.state import KEYS, MARK, BitfusionServerFacts, State
+from bfinfra.kinds.vcenter.bitfusion_server.state import KEYS, KIND, MARK, BitfusionServerFacts, State
 from bfinfra.model.awaited import Absent, away
 from bfinfra.model.context import ResolvedRef
 from bfinfra.model.errors import BfinfraError, Problem
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from bfinfra.backends.survey_cache import SurveyCache
     from bfinfra.backends.vcenter import VCenter
 
-KIND = "bitfusion_server"
 PLACES: Reading[Inventory] = Reading("Inventory")
 COMPARED: Reading[list[Brief]] = Reading("VirtualMachine", (*MARKS.paths, "digests"))
 Known = KnownObjects[str, None]

@@ -21,6 +21,7 @@ from bfinfra.model.errors import Problem
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 
+KIND = "bitfusion_server"
 KEYS = (VM_MARK, *VM_KEYS)
 MARK, SECRETS, IMPORTING, OVA, MMIO, MMIO_SIZE = KEYS
 """Keys of extraConfig: the mark; digests of write-only properties; which process imports; which appliance was

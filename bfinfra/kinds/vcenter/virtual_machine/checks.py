@@ -14,13 +14,12 @@ from bfinfra.kinds.vcenter.base import datastores
 from bfinfra.kinds.vcenter.base.datastores import Claim, store_of
 from bfinfra.kinds.vcenter.base.host_checks import setups, time_kept
 from bfinfra.kinds.vcenter.base.machine import checks
-from bfinfra.kinds.vcenter.base.machine.checks import Asked, due
+from bfinfra.kinds.vcenter.base.machine.checks import Asked, due, to_start
 from bfinfra.kinds.vcenter.virtual_machine import reported
 from bfinfra.kinds.vcenter.virtual_machine.home import datacenter_of, elsewhere
 from bfinfra.kinds.vcenter.virtual_machine.make import pair
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
 from bfinfra.kinds.vcenter.virtual_machine.state import State, VirtualMachineFacts
-from bfinfra.model import compare
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.finding import Finding, bad, good
 from bfinfra.model.order import Specs
@@ -38,13 +37,7 @@ def conflicts(wanted: Specs, states: Specs, facts: VirtualMachineFacts) -> Itera
     """Disks that don't fit on their datastores; hosts that can't take a VM; VMs of the same name elsewhere;
     guests that don't have the address of the Linux machine that they are.
     """
-    off = (
-        (key, state.machine)
-        for key, spec in wanted.items()
-        if isinstance(spec, Spec) and isinstance(state := states.get(key), State)
-        if spec.power == "on" and not state.machine.on and not compare.adopting(state.mark)
-    )
-    yield from power.conflicts(off, facts.inventory, states)
+    yield from power.conflicts(to_start(wanted, states, Spec), facts.inventory, states)
     yield from datastores.conflicts(_claims(wanted, states, facts), freed=not states.keys() <= wanted.keys())
     yield from checks.conflicts(facts.seen, facts.inventory, wanted, states)
     yield from elsewhere(facts.namesakes)
@@ -65,7 +58,7 @@ def asked(wanted: Specs, states: Specs, inventory: Inventory) -> Iterator[Asked]
             continue
         if (cluster := only(inventory.cluster(spec.cluster))) is None:
             continue
-        machine = state.machine if isinstance(state, State) and not state.importing else None
+        machine = state.whole if isinstance(state, State) else None
         here = cluster.datacenter
         stores = {"datastore": spec.datastore} | {
             f"disks.{at}.datastore": disk.datastore for at, disk in spec.disks.items() if disk.datastore

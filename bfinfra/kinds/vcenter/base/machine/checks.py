@@ -60,8 +60,9 @@ class Asked:
 
     def hosts(self, inventory: Inventory) -> tuple[Host, ...]:
         """The hosts that may take it."""
-        there = tuple(each for each in inventory.hosts if each.cluster == self.cluster.moid)
-        return there if self.host is None else (self.host,)
+        if self.host is not None:
+            return (self.host,)
+        return tuple(each for each in inventory.hosts if each.cluster == self.cluster.moid)
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,17 @@ def due(spec: Spec, state: MachineState | None, *, cpus: int, memory: int, reser
     same = (machine.cpus, machine.memory, machine.reserved) == (cpus, memory or machine.memory, kept)
     off = not machine.on and getattr(spec, "power", "on") == "on"
     return off or not same or state.applied != spec.applied()
+
+
+def to_start(wanted: Specs, states: Specs, kind: type[Spec]) -> Iterator[tuple[Key, Vm]]:
+    """The existing VMs of a kind that are off and are to run."""
+    for key, spec in wanted.items():
+        state = states.get(key)
+        if not isinstance(spec, kind) or not isinstance(state, MachineState):
+            continue
+        stays = state.importing or compare.adopting(state.mark)
+        if not stays and not state.machine.on and getattr(spec, "power", "on") == "on":
+            yield key, state.machine
 
 
 def seen(vcenter: VCenter, asked: Iterable[Asked], inventory: Inventory, *, rooms: bool) -> Seen:

@@ -103,7 +103,7 @@ def _strays(place: Place, machine: Vm, inventory: Inventory) -> Iterator[tuple[i
     """The keys of the site's disks that lie elsewhere, with the datastores where they lie."""
     for index, disk in enumerate(machine.disks):
         wanted = place.disks.get(disk.address, "" if index else place.datastore)
-        store = store_of(disk, machine, inventory) if wanted else None
+        store = store_of(disk, machine, inventory) if wanted and machine.datastores != {wanted} else None
         if store and store.moid != wanted:
             yield disk.key, store
 

@@ -25,6 +25,11 @@ class MachineState(resource.State):
     """It was not made to its end."""
     networks: tuple[Annotated[str, Ref("port_group", optional=True)], ...] = ()
 
+    @property
+    def whole(self) -> Vm | None:
+        """The VM; None while it is half made, so that it is made anew."""
+        return None if self.importing else self.machine
+
     def last_known(self) -> str:
         """Return why its fields are last known values; "" if they are current."""
         return self.machine.last_known
